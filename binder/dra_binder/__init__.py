@@ -1,0 +1,1 @@
+"""Carries a BindRequest out, or undoes it, through small ports."""

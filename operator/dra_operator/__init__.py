@@ -1,0 +1,1 @@
+"""Watches a cluster with Kopf, runs the scheduling cycle and feeds the binder."""

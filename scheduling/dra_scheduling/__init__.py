@@ -1,0 +1,1 @@
+"""Decides which devices and which node a pod gets, from values alone."""

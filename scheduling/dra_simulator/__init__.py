@@ -1,0 +1,1 @@
+"""The command line: plays the scheduler on files, and explains a live cluster."""
