@@ -1,0 +1,185 @@
+"""Pods and nodes (core/v1), as far as fitting one on the other needs them."""
+
+from dra_scheduling.model.base import ObjectMeta, Value
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.nodeselection import NodeSelector, PreferredSchedulingTerm, Taint, Toleration
+from dra_scheduling.quantity import Quantity
+
+
+class ResourceRequirements(Value, frozen=True):
+    """Requests and limits of a container or a pod."""
+
+    requests: dict[str, Quantity] = {}
+    limits: dict[str, Quantity] = {}
+
+
+class ContainerPort(Value, frozen=True):
+    """A port; only host ports can collide."""
+
+    host_port: int = 0
+    host_ip: str = ""
+    protocol: str = "TCP"
+
+
+class Container(Value, frozen=True):
+    """A container. An init container with `restartPolicy: Always` is a sidecar."""
+
+    name: str
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str = ""
+
+
+class NodeAffinity(Value, frozen=True):
+    """Required and preferred node terms."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
+
+
+class PodAffinity(Value, frozen=True):
+    """Rules between pods; only their presence is read."""
+
+    required_during_scheduling_ignored_during_execution: tuple[object, ...] = ()
+
+
+class Affinity(Value, frozen=True):
+    """A pod's affinities."""
+
+    node_affinity: NodeAffinity = NodeAffinity()
+    pod_affinity: PodAffinity = PodAffinity()
+    pod_anti_affinity: PodAffinity = PodAffinity()
+
+
+class TopologySpreadConstraint(Value, frozen=True):
+    """A spread rule; only hard ones (`DoNotSchedule`) bind the scheduler."""
+
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+
+
+class PodResourceClaim(Value, frozen=True):
+    """A claim the pod refers to, by name or through a template."""
+
+    name: str
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
+class PodSchedulingGate(Value, frozen=True):
+    """While a pod has a gate it is not scheduled."""
+
+    name: str
+
+
+class Volume(Value, frozen=True):
+    """A volume; only whether it needs a PersistentVolumeClaim is read."""
+
+    name: str = ""
+    persistent_volume_claim: object = None
+    ephemeral: object = None
+
+
+class PodSpec(Value, frozen=True):
+    """A pod's wishes."""
+
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: dict[str, Quantity] = {}
+    resources: ResourceRequirements = ResourceRequirements()
+    node_selector: dict[str, str] = {}
+    affinity: Affinity = Affinity()
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    priority: int = 0
+    priority_class_name: str = ""
+
+
+class PodCondition(Value, frozen=True):
+    """One entry of `status.conditions`."""
+
+    type: str
+    status: str = "Unknown"
+    reason: str = ""
+    message: str = ""
+
+
+class PodResourceClaimStatus(Value, frozen=True):
+    """The claim made for a template reference; an empty claim name means that none is needed."""
+
+    name: str
+    resource_claim_name: str | None = None
+
+
+class ContainerExtendedResourceRequest(Value, frozen=True):
+    """Which request of the special claim serves a container's extended resource."""
+
+    container_name: str
+    resource_name: str
+    request_name: str
+
+
+class PodExtendedResourceClaimStatus(Value, frozen=True):
+    """The special claim of a pod. The server never clears this field: the name may be a dead claim's."""
+
+    resource_claim_name: str = ""
+    request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+
+
+class PodStatus(Value, frozen=True):
+    """A pod's state."""
+
+    phase: str = "Pending"
+    conditions: tuple[PodCondition, ...] = ()
+    nominated_node_name: str = ""
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
+
+
+class Pod(Value, frozen=True):
+    """A pod."""
+
+    metadata: ObjectMeta
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def key(self) -> ObjectKey:
+        """Namespace and name; two pods of one name differ by `metadata.uid`."""
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether its containers have ended for good: it holds nothing any more."""
+        return self.status.phase in {"Succeeded", "Failed"}
+
+
+class NodeSpec(Value, frozen=True):
+    """What keeps pods away from a node."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class NodeStatus(Value, frozen=True):
+    """What a node offers."""
+
+    allocatable: dict[str, Quantity] = {}
+
+
+class Node(Value, frozen=True):
+    """A node."""
+
+    metadata: ObjectMeta
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self.metadata.name

@@ -1,0 +1,84 @@
+"""Refusals are values: a reason word, a sentence, and what change could help; folded into one line over all nodes."""
+
+from collections.abc import Iterable
+from enum import IntFlag, auto
+
+import msgspec
+
+SHOWN_REASONS = 6
+
+
+class Wake(IntFlag):
+    """What kind of change in the cluster could turn a refusal into a fit."""
+
+    NOTHING = 0
+    NODE = auto()
+    """A node is new, or its labels, taints, schedulability or allocatable changed."""
+    ROOM = auto()
+    """A pod left a node (cpu, memory, ports, pod count)."""
+    DEVICES = auto()
+    """A device became free."""
+    SLICES = auto()
+    """A ResourceSlice came, changed or went."""
+    CLASSES = auto()
+    """A DeviceClass came, changed or went."""
+    CLAIMS = auto()
+    """A ResourceClaim came, changed or went."""
+    POD = auto()
+    """The pod itself changed."""
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why one node (or every node) does not take a pod.
+
+    `message` holds nothing that differs from node to node, so that equal refusals fold into one; `found` is the
+    one figure that may differ (for example the number of free devices), shown for the nearest miss.
+    """
+
+    reason: str
+    message: str
+    wake: Wake
+    found: int | None = None
+    found_text: str = ""
+
+
+class FoldedReason(msgspec.Struct, frozen=True, kw_only=True):
+    """A refusal and on how many nodes it holds (0: it holds for the pod whatever the node)."""
+
+    reason: str
+    message: str
+    nodes: int
+
+
+def fold(refusals: Iterable[Refusal]) -> tuple[FoldedReason, ...]:
+    """Return one entry per distinct refusal, the one that holds on most nodes first, with the nearest miss's figure."""
+    counts: dict[tuple[str, str], int] = {}
+    nearest: dict[tuple[str, str], Refusal] = {}
+    for refusal in refusals:
+        key = (refusal.reason, refusal.message)
+        counts[key] = counts.get(key, 0) + 1
+        best = nearest.get(key)
+        if best is None or (refusal.found or 0) > (best.found or 0):
+            nearest[key] = refusal
+    ordered = sorted(counts, key=lambda key: (-counts[key], key))
+    return tuple(FoldedReason(reason=key[0], message=_sentence(nearest[key]), nodes=counts[key]) for key in ordered)
+
+
+def one_line(folded: tuple[FoldedReason, ...], nodes: int) -> str:
+    """Return the sentence that a person reads on a pending pod: `0/5 nodes fit: 3 insufficient cpu; ...`."""
+    whole_pod = [reason.message for reason in folded if reason.nodes == 0]
+    if whole_pod:
+        return "; ".join(whole_pod)
+    if not nodes:
+        return "0/0 nodes fit: the cluster has no nodes"
+    shown = [f"{reason.nodes} {reason.message}" for reason in folded[:SHOWN_REASONS]]
+    rest = sum(reason.nodes for reason in folded[SHOWN_REASONS:])
+    if rest:
+        shown.append(f"{rest} for {len(folded) - SHOWN_REASONS} other reasons")
+    return f"0/{nodes} nodes fit: {'; '.join(shown)}"
+
+
+def _sentence(refusal: Refusal) -> str:
+    if refusal.found is None:
+        return refusal.message
+    return f"{refusal.message} ({refusal.found_text.format(found=refusal.found)})"
