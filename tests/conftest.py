@@ -1,7 +1,49 @@
 import os
+import uuid
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
+
+from dra_controlplane.client import ApiClient
+from dra_controlplane.errors import ControlPlaneError
+from dra_controlplane.server import ControlPlane
 
 settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("long", deadline=None, max_examples=5_000)
 settings.load_profile(os.environ.get("DRA_HYPOTHESIS", "reproducible"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what needs the control plane, and keeps it on one xdist worker: two would be too much for two cores."""
+    for item in items:
+        if "control_plane" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.controlplane)
+        if item.get_closest_marker("controlplane"):
+            item.add_marker(pytest.mark.xdist_group("controlplane"))
+
+
+@pytest.fixture(scope="session")
+def control_plane() -> Iterator[ControlPlane]:
+    """One running control plane for the whole session; a test removes the objects without namespace that it made."""
+    try:
+        plane = ControlPlane()
+    except ControlPlaneError as error:
+        pytest.fail(str(error), pytrace=False)
+    with plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def api(control_plane: ControlPlane) -> ApiClient:
+    """The shared control plane, with an administrator's rights."""
+    return control_plane.client()
+
+
+@pytest.fixture
+def namespace(api: ApiClient) -> Iterator[str]:
+    """The name of a namespace of the test's own, deleted afterwards without waiting for it."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield name
+    api.delete("v1/namespaces", name)
