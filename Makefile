@@ -1,0 +1,58 @@
+# One environment in .venv, installed from requirements.lock whenever that or pyproject.toml changes.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+SYNCED := $(VENV)/.synced
+
+TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/demo:$(CURDIR)/tests/bench
+
+.DEFAULT_GOAL := help
+.PHONY: help sync lock demo test lint fmt bench run control-plane clean
+
+help: ## list what can be made
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+sync: $(SYNCED) ## install .venv from the lock file
+
+$(SYNCED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one by PYTHON=...")'
+	@echo "environment: installing $(VENV) from requirements.lock (a minute or two the first time)"
+	@$(PY) -c "" 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip
+	@$(PY) -m pip install --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PY) -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock: $(SYNCED) ## pin the newest versions that pyproject.toml allows (needs uv)
+	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --quiet \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock
+
+demo: control-plane ## show every kind of pod being scheduled on a real API server (KEEP=1 leaves it running)
+	@$(TOOLS) KEEP=$(KEEP) $(PY) -m dra_demo
+
+test: control-plane ## run all tests
+	@$(BIN)/pytest $(PYTEST_ARGS)
+
+lint: sync ## check format, rules, types and import contracts
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fmt: sync ## rewrite what ruff can mend
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: control-plane ## measure speed and memory beside kube-scheduler
+	@$(TOOLS) $(PY) -m dra_bench
+
+run: sync ## run the operator against the current kubeconfig
+	$(BIN)/kopf run -m dra_operator --all-namespaces --standalone
+
+control-plane: sync ## build etcd and Kubernetes for tests, demo and benchmark (6 minutes, once; DRA_KUBERNETES=1.36)
+	@$(TOOLS) $(PY) -m dra_controlplane.build
+
+clean: ## remove .venv and caches of this folder (the built control plane stays)
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

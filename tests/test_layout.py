@@ -1,0 +1,66 @@
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+# A package called operator here would take the place of Python's own module.
+NO_PACKAGE = ("operator", "binder", "scheduling", "tests")
+PACKAGES = ("scheduling/dra_scheduling", "scheduling/dra_simulator", "binder/dra_binder", "operator/dra_operator")
+LONGEST_MODULE = 400
+LONGEST_TEST = 500
+
+# One letter of each in brackets, so that this file does not hold what it looks for.
+REGISTRY = re.compile(r"py[p]i\.org|python[h]osted\.org|npm[j]s\.|proxy\.go[l]ang\.org|crates[.]io|repo1?\.[m]aven")
+MACHINE_PATH = re.compile(r"(?<![\w./$-])/(?:home/|root/|Users/|tm[p]/|wor[k]/main|wor[k]/shared)")
+
+
+def committed() -> Iterator[tuple[str, Path]]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return ((name, ROOT / name) for name in listed.stdout.split("\0") if name and (ROOT / name).is_file())
+
+
+def lines() -> Iterator[tuple[str, str]]:
+    for name, path in committed():
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
+            yield f"{name}:{number}", line
+
+
+@pytest.mark.parametrize("folder", NO_PACKAGE)
+def test_a_top_level_folder_is_no_package(folder: str) -> None:
+    below = ROOT.glob(f"{folder}/**/__init__.py") if folder == "tests" else [ROOT / folder / "__init__.py"]
+
+    assert [path for path in below if path.exists() and not path.parent.name.startswith("dra_")] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_is_typed(package: str) -> None:
+    assert (ROOT / package / "py.typed").is_file()
+
+
+def test_no_module_is_too_long_to_read() -> None:
+    long = {
+        name: length
+        for name, path in committed()
+        if path.suffix == ".py"
+        and (length := len(path.read_text().splitlines())) > (LONGEST_TEST if "test_" in name else LONGEST_MODULE)
+    }
+
+    assert long == {}
+
+
+def test_no_package_registry_is_named() -> None:
+    assert [place for place, line in lines() if REGISTRY.search(line)] == []
+
+
+def test_no_path_of_one_machine_is_named() -> None:
+    assert [place for place, line in lines() if MACHINE_PATH.search(line)] == []
+
+
+def test_the_licence_is_there_in_full() -> None:
+    licence = (ROOT / "LICENSE").read_text()
+
+    assert "Apache License" in licence
+    assert "END OF TERMS AND CONDITIONS" in licence
