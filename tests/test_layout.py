@@ -1,5 +1,4 @@
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,13 +16,17 @@ REGISTRY = re.compile(r"py[p]i\.org|python[h]osted\.org|npm[j]s\.|proxy\.go[l]an
 MACHINE_PATH = re.compile(r"(?<![\w./$-])/(?:home/|root/|Users/|tm[p]/|wor[k]/main|wor[k]/shared)")
 
 
-def committed() -> Iterator[tuple[str, Path]]:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
-    return ((name, ROOT / name) for name in listed.stdout.split("\0") if name and (ROOT / name).is_file())
+def project_files() -> Iterator[tuple[str, Path]]:
+    for top in ROOT.iterdir():
+        if top.name.startswith(".") and top.name != ".ci":
+            continue
+        for path in [top, *top.rglob("*")] if top.is_dir() else [top]:
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(ROOT).as_posix(), path
 
 
 def lines() -> Iterator[tuple[str, str]]:
-    for name, path in committed():
+    for name, path in project_files():
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
             yield f"{name}:{number}", line
 
@@ -43,7 +46,7 @@ def test_a_package_is_typed(package: str) -> None:
 def test_no_module_is_too_long_to_read() -> None:
     long = {
         name: length
-        for name, path in committed()
+        for name, path in project_files()
         if path.suffix == ".py"
         and (length := len(path.read_text().splitlines())) > (LONGEST_TEST if "test_" in name else LONGEST_MODULE)
     }

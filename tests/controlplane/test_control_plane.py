@@ -2,16 +2,27 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from dra_controlplane.client import ApiClient, ApiError, Json, path_of
+from dra_controlplane.errors import ControlPlaneError
+from dra_controlplane.folders import PREFIX, OwnedFolder
 from dra_controlplane.server import ControlPlane
 from dra_controlplane.waiting import wait_until
 
 CLAIM_SPEC: Json = {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}}
 SCHEDULER_SECONDS = 60.0
+OWNER = """
+import time
+from dra_controlplane.server import ControlPlane
+
+with ControlPlane() as plane:
+    print(*plane.pids.values(), flush=True)
+    time.sleep(600)
+"""
 
 
 def template(name: str, namespace: str) -> Json:
@@ -102,7 +113,7 @@ def test_a_strict_apply_names_the_unknown_field(api: ApiClient, namespace: str) 
 
 @pytest.mark.controlplane
 def test_a_restarted_server_keeps_its_address_and_its_objects() -> None:
-    with ControlPlane(feature_gates={"DRAFractionalCapacityRange": False}) as plane:
+    with ControlPlane() as plane:
         api = plane.client()
         api.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}})
 
@@ -112,6 +123,23 @@ def test_a_restarted_server_keeps_its_address_and_its_objects() -> None:
         folder, pids = plane.folder, plane.pids.values()
     assert not folder.exists()
     assert not any(is_alive(pid) for pid in pids)
+
+
+@pytest.mark.controlplane
+def test_a_feature_can_be_switched_off() -> None:
+    with ControlPlane(feature_gates={"DRAConsumableCapacity": False}) as plane:
+        metrics = plane.client().request("GET", "/metrics")["message"]
+
+    assert 'kubernetes_feature_enabled{name="DRAConsumableCapacity",stage="BETA"} 0' in metrics
+
+
+@pytest.mark.controlplane
+def test_a_server_that_does_not_start_says_why() -> None:
+    with (
+        pytest.raises(ControlPlaneError, match="unknown flag: --no-such-flag"),
+        ControlPlane(apiserver_flags=["--no-such-flag"]),
+    ):
+        pass
 
 
 @pytest.mark.controlplane
@@ -135,41 +163,53 @@ def test_the_real_scheduler_serves_an_extended_resource_by_a_claim() -> None:
 
 @pytest.mark.controlplane
 def test_nothing_outlives_an_owner_that_was_killed(tmp_path: Path) -> None:
-    program = (
-        "import sys, time; from dra_controlplane.server import ControlPlane\n"
-        "with ControlPlane() as plane: print(*plane.pids.values(), flush=True); time.sleep(600)\n"
-    )
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parent)}
-    owner = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
-    with owner:
-        assert owner.stdout is not None
-        pids = [int(word) for word in owner.stdout.readline().split()]
-        assert len(pids) == 3
+    with owner_below(tmp_path) as owner:
+        pids = pids_told_by(owner)
         assert all(is_alive(pid) for pid in pids)
 
-        owner.send_signal(signal.SIGKILL)
+        owner.kill()
 
     wait_until(lambda: not any(is_alive(pid) for pid in pids), "the programs to end")
 
 
 @pytest.mark.controlplane
 def test_ctrl_c_leaves_neither_program_nor_folder(tmp_path: Path) -> None:
-    program = (
-        "import time; from dra_controlplane.server import ControlPlane\n"
-        "with ControlPlane() as plane: print(*plane.pids.values(), flush=True); time.sleep(600)\n"
-    )
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(Path(__file__).parent)}
-    command = [sys.executable, "-c", program]
-    with subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as owner:
-        assert owner.stdout is not None
-        pids = [int(word) for word in owner.stdout.readline().split()]
+    with owner_below(tmp_path) as owner:
+        pids = pids_told_by(owner)
         owner.send_signal(signal.SIGINT)
 
-    assert len(pids) == 3
     assert not any(is_alive(pid) for pid in pids)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_folder_of_a_killed_owner_is_removed_by_a_later_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    abandoned = tmp_path / f"{PREFIX}old"
+    abandoned.mkdir()
+    os.utime(abandoned, (0, 0))
+    living = OwnedFolder()
+    os.utime(living.path, (0, 0))
+
+    latest = OwnedFolder()
+
+    assert set(tmp_path.iterdir()) == {living.path, latest.path}
+    living.remove()
+    latest.remove()
+
+
+def owner_below(folder: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-c", OWNER]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def pids_told_by(owner: subprocess.Popen[str]) -> list[int]:
+    assert owner.stdout is not None
+    pids = [int(word) for word in owner.stdout.readline().split()]
+    assert len(pids) == 3
+    return pids
 
 
 def publish_one_gpu(api: ApiClient) -> None:
