@@ -1,0 +1,164 @@
+"""Everything the binder touches, as small protocols: three kinds of objects, a view of the cache, a clock, a report.
+
+Calls that reach the API server are async, raise `dra_binder.errors.ApiError`, and return the object as the server
+holds it after the call. Lookups in `View` are plain and cost nothing.
+"""
+
+from collections.abc import Iterable
+from enum import Enum, auto
+from typing import Protocol
+
+import msgspec
+
+from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
+from dra_scheduling.model.claims import ResourceClaim, ResourceClaimStatus
+from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
+from dra_scheduling.model.pods import Node, Pod, PodExtendedResourceClaimStatus
+
+
+class Claims(Protocol):
+    """ResourceClaims. A write holds only for the UID of the claim given; updates also for its resourceVersion."""
+
+    async def get(self, key: ObjectKey) -> ResourceClaim:
+        """Return the claim as the server holds it now."""
+        ...
+
+    async def create(self, claim: ResourceClaim) -> ResourceClaim:
+        """Create the claim under `metadata.name`; the server drops any status. Taken name: `ConflictError`."""
+        ...
+
+    async def replace_finalizers(self, claim: ResourceClaim, finalizers: tuple[str, ...]) -> ResourceClaim:
+        """Set the finalizers and nothing else."""
+        ...
+
+    async def replace_status(self, claim: ResourceClaim, status: ResourceClaimStatus) -> ResourceClaim:
+        """Set allocation and reservedFor; whatever else the status holds stays."""
+        ...
+
+    async def delete(self, claim: ResourceClaim) -> ResourceClaim | None:
+        """Delete the claim; return it while finalizers hold it, None when it is gone."""
+        ...
+
+
+class Pods(Protocol):
+    """Pods. Every write holds only for the UID of the pod given."""
+
+    async def get(self, key: ObjectKey) -> Pod:
+        """Return the pod as the server holds it now."""
+        ...
+
+    async def patch_status(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> Pod:
+        """Set `status.extendedResourceClaimStatus` and nothing else."""
+        ...
+
+    async def bind(self, pod: Pod, node: str) -> None:
+        """Bind the pod to the node."""
+        ...
+
+
+class BindRequests(Protocol):
+    """BindRequests. Every write holds only for the UID of the object given."""
+
+    async def patch_status(self, request: BindRequest, status: BindRequestStatus) -> None:
+        """Set the status; empty fields are removed."""
+        ...
+
+    async def delete(self, request: BindRequest) -> None:
+        """Delete the object."""
+        ...
+
+
+class Presence(Enum):
+    """What the published ResourceSlices say about a device, seen from a node."""
+
+    REACHABLE = auto()
+    """Published in its pool's current generation, and the node can use it."""
+    UPDATING = auto()
+    """Not among the slices seen, but its pool is incomplete: its driver is publishing, so this says nothing yet."""
+    ABSENT = auto()
+    """Its pool is complete without it, or there is no such pool."""
+    ELSEWHERE = auto()
+    """Published, but not for this node."""
+
+
+class View(Protocol):
+    """The cache of watched objects. It may lag behind the server, but never mixes two versions of an object."""
+
+    def bind_request(self, key: ObjectKey) -> BindRequest | None:
+        """Return the BindRequest."""
+        ...
+
+    def bind_requests_holding(self, device: DeviceID) -> Iterable[BindRequest]:
+        """Return the BindRequests that name the device and have neither succeeded nor failed."""
+        ...
+
+    def claim(self, key: ObjectKey) -> ResourceClaim | None:
+        """Return the claim."""
+        ...
+
+    def claims_holding(self, device: DeviceID) -> Iterable[ResourceClaim]:
+        """Return the claims whose allocation names the device."""
+        ...
+
+    def claims_of_pod(self, uid: str) -> Iterable[ResourceClaim]:
+        """Return the claims that this pod controls (its special claims among them) or is in reservedFor of."""
+        ...
+
+    def pod(self, key: ObjectKey) -> Pod | None:
+        """Return the pod of that name, whatever its UID."""
+        ...
+
+    def node(self, name: str) -> Node | None:
+        """Return the node."""
+        ...
+
+    def presence(self, device: DeviceID, node: str) -> Presence:
+        """Return whether the device is published and reachable from the node."""
+        ...
+
+    def progress(self) -> int:
+        """Return the resourceVersion up to which ResourceClaims were seen (bookmarks included)."""
+        ...
+
+    def is_contended(self, pools: Iterable[PoolKey]) -> bool:
+        """Whether a scheduler other than ours has lately taken devices of one of these pools."""
+        ...
+
+
+class Clock(Protocol):
+    """Time."""
+
+    def now(self) -> str:
+        """Return the wall-clock time as RFC 3339 text in UTC, to the second."""
+        ...
+
+    def elapsed(self) -> float:
+        """Return seconds since some fixed moment; never goes back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Let that much time pass."""
+        ...
+
+
+class Report(Protocol):
+    """What people are told. Best effort: an implementation returns at once and never raises."""
+
+    def bound(self, request: BindRequest, pod: Pod) -> None:
+        """The pod runs on the node of the BindRequest (event `Bound` on the pod)."""
+        ...
+
+    def failed(self, request: BindRequest, pod: Pod, reason: str) -> None:
+        """The BindRequest failed for good and everything is undone (event `BindFailed` on the pod)."""
+        ...
+
+
+class Ports(msgspec.Struct, frozen=True, kw_only=True):
+    """All of them together."""
+
+    claims: Claims
+    pods: Pods
+    bind_requests: BindRequests
+    view: View
+    clock: Clock
+    report: Report
