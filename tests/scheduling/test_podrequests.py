@@ -10,7 +10,6 @@ MI = 2**20
 
 
 def amounts(value: Pod) -> dict[str, int]:
-    assert value.spec.containers
     return dict(pod_requests(value).without({"pods"}).items())
 
 

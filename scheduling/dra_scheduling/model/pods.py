@@ -1,5 +1,7 @@
 """Pods and nodes (core/v1), as far as fitting one on the other needs them."""
 
+from msgspec import field
+
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeselection import NodeSelector, PreferredSchedulingTerm, Taint, Toleration
@@ -16,8 +18,9 @@ class ResourceRequirements(Value, frozen=True):
 class ContainerPort(Value, frozen=True):
     """A port; only host ports can collide."""
 
+    container_port: int = 0
     host_port: int = 0
-    host_ip: str = ""
+    host_ip: str = field(default="", name="hostIP")
     protocol: str = "TCP"
 
 
@@ -84,6 +87,7 @@ class PodSpec(Value, frozen=True):
     """A pod's wishes."""
 
     node_name: str = ""
+    host_network: bool = False
     scheduler_name: str = "default-scheduler"
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()

@@ -113,6 +113,8 @@ def _convert(kind: type[T], raw: object) -> T:
 def _decode(kind: type, raw: object) -> object:
     if kind is Quantity and isinstance(raw, str | int | float) and not isinstance(raw, bool):
         return Quantity.of(raw)
+    if kind is object:
+        return raw
     msg = f"expected a quantity such as 2, 500m or 16Gi, got {raw!r}"
     raise ValueError(msg)
 
