@@ -13,6 +13,7 @@ import msgspec
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimStatus
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
+from dra_scheduling.model.nodeselection import NodeSelector
 from dra_scheduling.model.pods import Node, Pod, PodExtendedResourceClaimStatus
 
 
@@ -110,6 +111,10 @@ class View(Protocol):
 
     def node(self, name: str) -> Node | None:
         """Return the node."""
+        ...
+
+    def matches(self, selector: NodeSelector, node: str) -> bool:
+        """Whether the node is known and the selector of an allocation takes it in (`matchFields` included)."""
         ...
 
     def presence(self, device: DeviceID, node: str) -> Presence:

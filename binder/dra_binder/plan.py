@@ -1,0 +1,242 @@
+"""What a BindRequest asks to be written, as a function of the BindRequest and its pod."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable
+
+import msgspec
+
+from dra_binder.errors import GiveUp, Gone, Retry, Stop
+from dra_scheduling.model.base import ObjectMeta, OwnerReference
+from dra_scheduling.model.bindrequests import BindRequest, ExtendedResourceClaimAllocation
+from dra_scheduling.model.claims import (
+    CLAIM_FINALIZER,
+    EXTENDED_CLAIM_ANNOTATION,
+    MAX_DEVICES_PER_CLAIM,
+    AllocationResult,
+    DeviceClaim,
+    DeviceRequest,
+    ResourceClaim,
+    ResourceClaimSpec,
+)
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Pod, PodExtendedResourceClaimStatus
+
+SPECIAL_INFIX = "-extended-resources-"
+NAME_LENGTH = 63
+SUFFIX_LENGTH = 5
+# What API servers draw their own suffixes from: no vowels, nothing that reads like another letter.
+SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+SPECIAL_NAMES = 3
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """The pod is on this node."""
+
+    node: str
+
+
+class RegularClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim of `pod.spec.resourceClaims`.
+
+    `allocation` is None where the BindRequest says nothing of it: then it must be allocated already. A claim that was
+    generated from a template is usable for its own pod only.
+    """
+
+    name: str
+    key: ObjectKey
+    is_generated: bool
+    allocation: AllocationResult | None
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything to write for one pod, well-formed as far as BindRequest and pod can tell."""
+
+    pod: Pod
+    node: str
+    regular: tuple[RegularClaim, ...]
+    extended: ExtendedResourceClaimAllocation | None
+
+    def pod_status(self, claim: ResourceClaim) -> PodExtendedResourceClaimStatus:
+        """Return what kubelet reads: which claim serves which container's extended resource."""
+        mappings = self.extended.container_mappings if self.extended else ()
+        return PodExtendedResourceClaimStatus(resource_claim_name=claim.metadata.name, request_mappings=mappings)
+
+
+def pod_key_of(request: BindRequest) -> ObjectKey:
+    """Return the pod's namespace and name."""
+    return ObjectKey(request.metadata.namespace, request.spec.pod_name)
+
+
+def pod_uid_of(request: BindRequest) -> str:
+    """Return the UID of the pod that was decided about: from the spec, else from the owner reference (as KAI writes)."""
+    owners = (owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod")
+    return request.spec.pod_uid or next(owners, "")
+
+
+def standing(request: BindRequest, pod: Pod | None) -> Bound | GiveUp | Gone | None:
+    """Return where the pod has got to, or None while it waits to be bound."""
+    uid = pod_uid_of(request)
+    if pod is not None and not uid:
+        return GiveUp(f"BindRequest {request.key} is malformed: it names no pod UID, in podUID or as owner")
+    if pod is None or pod.metadata.uid != uid:
+        return Gone(f"pod {pod_key_of(request)} with UID {uid} no longer exists")
+    if pod.spec.node_name and pod.spec.node_name == request.spec.selected_node:
+        return Bound(pod.spec.node_name)
+    if pod.spec.node_name:
+        return GiveUp(f"pod {pod.key} is already bound to node {pod.spec.node_name}")
+    if pod.is_finished:
+        return GiveUp(f"pod {pod.key} has ended already ({pod.status.phase})")
+    if pod.metadata.is_deleting:
+        return Gone(f"pod {pod.key} is being deleted")
+    return None
+
+
+def claim_keys(pod: Pod) -> dict[str, ObjectKey]:
+    """Return the claim behind each entry of `pod.spec.resourceClaims`.
+
+    An entry is missing while its claim has not been created from the template; its key has no name where the pod turned
+    out to need no claim.
+    """
+    namespace = pod.metadata.namespace
+    generated = {status.name: status.resource_claim_name or "" for status in pod.status.resource_claim_statuses}
+    keys: dict[str, ObjectKey] = {}
+    for reference in pod.spec.resource_claims:
+        name = reference.resource_claim_name or generated.get(reference.name)
+        if name is not None:
+            keys[reference.name] = ObjectKey(namespace, name)
+    return keys
+
+
+def make_plan(request: BindRequest, pod: Pod) -> Plan | Stop:
+    """Return what is to be written for an unbound pod.
+
+    A malformed BindRequest is given up: entries for claims the pod does not have, no devices, too many, one twice,
+    or requests and mappings that do not belong together.
+    """
+    spec = request.spec
+    malformed = _malformed(request, pod)
+    if malformed is not None:
+        return GiveUp(f"BindRequest {request.key} is malformed: {malformed}")
+    allocations = {entry.name: entry.allocation for entry in spec.resource_claim_allocations}
+    keys = claim_keys(pod)
+    for reference in pod.spec.resource_claims:
+        if reference.name not in keys:
+            return Retry(
+                f"the claim for {reference.name!r} of pod {pod.key} has not been created from its template yet"
+            )
+    regular = tuple(
+        RegularClaim(
+            name=reference.name,
+            key=keys[reference.name],
+            is_generated=bool(reference.resource_claim_template_name),
+            allocation=allocations.get(reference.name),
+        )
+        for reference in pod.spec.resource_claims
+        if keys[reference.name].name
+    )
+    return Plan(pod=pod, node=spec.selected_node, regular=regular, extended=spec.extended_resource_claim_allocation)
+
+
+def special_claim(plan: Plan, name: str) -> ResourceClaim:
+    """Return the pod's extended resource claim to create.
+
+    The API server charges ResourceQuota only once for it if annotation and controller are exactly these. The owner does
+    not block deletion, since that would need finalizer rights on pods.
+    """
+    pod, extended = plan.pod, plan.extended
+    return ResourceClaim(
+        metadata=ObjectMeta(
+            name=name,
+            generate_name=_special_base(pod.metadata.name),
+            namespace=pod.metadata.namespace,
+            annotations={EXTENDED_CLAIM_ANNOTATION: "true"},
+            finalizers=(CLAIM_FINALIZER,),
+            owner_references=(
+                OwnerReference(
+                    api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid, controller=True
+                ),
+            ),
+        ),
+        spec=ResourceClaimSpec(devices=DeviceClaim(requests=extended.device_requests if extended else ())),
+    )
+
+
+def special_names(pod_name: str, pod_uid: str, in_status: str) -> tuple[str, ...]:
+    """Return the names under which the special claim may be created, best first.
+
+    A name that the pod's status already holds comes first: under any other one, ResourceQuota would charge the claim a
+    second time. The others follow from the pod's UID, so that a creation whose answer was lost is found again, without
+    a list, and never made twice; there are several because a name may be taken by somebody else's claim.
+    """
+    base = _special_base(pod_name)
+    derived = (base + _suffix(f"{pod_uid}/{turn}") for turn in range(SPECIAL_NAMES))
+    return (in_status, *derived) if in_status else tuple(derived)
+
+
+def _special_base(pod_name: str) -> str:
+    room = NAME_LENGTH - SUFFIX_LENGTH - len(SPECIAL_INFIX)
+    return pod_name[:room].rstrip("-.") + SPECIAL_INFIX
+
+
+def _suffix(seed: str) -> str:
+    number = int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8])
+    letters = []
+    for _ in range(SUFFIX_LENGTH):
+        number, letter = divmod(number, len(SUFFIX_LETTERS))
+        letters.append(SUFFIX_LETTERS[letter])
+    return "".join(letters)
+
+
+def _malformed(request: BindRequest, pod: Pod) -> str | None:
+    spec = request.spec
+    entries = {entry.name: entry.allocation for entry in spec.resource_claim_allocations}
+    if not spec.selected_node:
+        return "it names no node"
+    if len(entries) != len(spec.resource_claim_allocations):
+        return "resourceClaimAllocations names a claim twice"
+    unknown = sorted(entries.keys() - {reference.name for reference in pod.spec.resource_claims})
+    if unknown:
+        return f"pod {pod.key} has no resource claim {', '.join(map(repr, unknown))}"
+    if spec.extended_resource_claim_allocation is not None:
+        problem = _extended_problem(spec.extended_resource_claim_allocation)
+        if problem is not None:
+            return f"extendedResourceClaimAllocation {problem}"
+        entries["extendedResourceClaimAllocation"] = spec.extended_resource_claim_allocation.allocation
+    return _device_problem(entries)
+
+
+def _device_problem(allocations: dict[str, AllocationResult]) -> str | None:
+    for name, allocation in allocations.items():
+        if not allocation.devices.results:
+            return f"the allocation of {name!r} holds no device"
+        if len(allocation.devices.results) > MAX_DEVICES_PER_CLAIM:
+            return f"the allocation of {name!r} holds more than {MAX_DEVICES_PER_CLAIM} devices"
+    counts = Counter(
+        (result.device_id, result.share_id)
+        for allocation in allocations.values()
+        for result in allocation.devices.results
+        if not result.admin_access
+    )
+    twice = [device for (device, _), count in counts.items() if count > 1]
+    return f"device {min(twice)} is given out twice" if twice else None
+
+
+def _extended_problem(extended: ExtendedResourceClaimAllocation) -> str | None:
+    if not extended.device_requests or not extended.container_mappings:
+        return "needs deviceRequests and containerMappings"
+    names = {request.name for request in extended.device_requests}
+    stray = {mapping.request_name for mapping in extended.container_mappings} - names
+    if stray:
+        return f"maps a container to request {min(stray)!r}, which deviceRequests does not have"
+    return unknown_request(extended.allocation, extended.device_requests)
+
+
+def unknown_request(allocation: AllocationResult, requests: Iterable[DeviceRequest]) -> str | None:
+    """Return what is wrong if the allocation answers a request that was never made."""
+    names = {request.name for request in requests}
+    names |= {f"{request.name}/{sub.name}" for request in requests for sub in request.first_available}
+    for result in allocation.devices.results:
+        if result.request not in names:
+            return f"allocates device {result.device_id} for request {result.request!r}, which the claim does not have"
+    return None

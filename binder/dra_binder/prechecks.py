@@ -1,0 +1,175 @@
+"""What must hold before anything is written: the API server protects claims, but never devices."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from dra_binder.allocations import exclusive_devices, is_reserved_for, is_same_allocation, is_same_requests
+from dra_binder.errors import GiveUp, Retry
+from dra_binder.plan import Plan, RegularClaim, claim_keys, pod_key_of, standing, unknown_request
+from dra_binder.ports import Presence, View
+from dra_scheduling.model.bindrequests import BindRequest
+from dra_scheduling.model.claims import (
+    EXTENDED_CLAIM_ANNOTATION,
+    MAX_CONSUMERS_PER_CLAIM,
+    AllocationResult,
+    ResourceClaim,
+)
+from dra_scheduling.model.ids import DeviceID, ObjectKey
+
+
+def refusal(
+    request: BindRequest, plan: Plan, claims: Mapping[ObjectKey, ResourceClaim], view: View
+) -> GiveUp | Retry | None:
+    """Return why the plan may not be carried out, whoever decided it, or None.
+
+    `claims` are the regular claims as the server holds them. Allocations that are there already were checked when they
+    were written, so only the node has to match.
+    """
+    if view.node(plan.node) is None:
+        return Retry(f"node {plan.node} does not exist")
+    for regular in plan.regular:
+        refused = unusable(regular, claims[regular.key], plan)
+        if refused is not None:
+            return refused
+    for allocation in _allocations(plan, claims):
+        selector = allocation.node_selector
+        if selector is not None and not view.matches(selector, plan.node):
+            devices = ", ".join(str(result.device_id) for result in allocation.devices.results)
+            return GiveUp(f"node {plan.node} cannot reach {devices}: the allocation's node selector excludes it")
+    unwritten = _unwritten(plan, claims, view)
+    return _unpublished(unwritten, plan.node, view) or _taken(request, plan, unwritten, view)
+
+
+def unusable(regular: RegularClaim, claim: ResourceClaim, plan: Plan) -> GiveUp | None:
+    """Return why the pod cannot be added to the claim in the state given, or None."""
+    uid = plan.pod.metadata.uid
+    subject = f"claim {claim.key}"
+    owner = claim.metadata.controller
+    if claim.metadata.is_deleting:
+        return GiveUp(f"{subject} is being deleted")
+    if claim.metadata.annotations.get(EXTENDED_CLAIM_ANNOTATION) == "true":
+        return GiveUp(f"{subject} is the extended resource claim of a pod, which nobody else may use")
+    if regular.is_generated and (owner is None or owner.uid != uid):
+        return GiveUp(f"{subject} was not generated for pod {plan.pod.key} with UID {uid}")
+    return _mismatch(regular, claim) or _overcrowded(claim, uid)
+
+
+def is_reusable(claim: ResourceClaim, plan: Plan) -> bool:
+    """Whether a special claim that exists already is what this plan would create (devices and node included)."""
+    extended = plan.extended
+    return (
+        extended is not None
+        and claim.is_special_claim_of(plan.pod.metadata.name, plan.pod.metadata.uid)
+        and not claim.metadata.is_deleting
+        and is_same_requests(extended.device_requests, claim.spec.devices.requests)
+        and (claim.status.allocation is None or is_same_allocation(claim.status.allocation, extended.allocation))
+    )
+
+
+def special_claims(plan: Plan, view: View) -> tuple[ResourceClaim, ...]:
+    """Return the pod's special claims as far as the cache knows: the one in the pod's status first, then the oldest."""
+    pod = plan.pod
+    status = pod.status.extended_resource_claim_status
+    named = status.resource_claim_name if status else ""
+    found = [
+        claim
+        for claim in view.claims_of_pod(pod.metadata.uid)
+        if claim.is_special_claim_of(pod.metadata.name, pod.metadata.uid)
+    ]
+    return tuple(
+        sorted(
+            found,
+            key=lambda claim: (claim.metadata.name != named, claim.metadata.creation_timestamp, claim.metadata.name),
+        )
+    )
+
+
+def _mismatch(regular: RegularClaim, claim: ResourceClaim) -> GiveUp | None:
+    held, decided = claim.status.allocation, regular.allocation
+    if decided is None:
+        if held is None:
+            return GiveUp(f"the BindRequest holds no allocation for claim {claim.key}, and it is not allocated yet")
+        return None
+    if held is not None and not is_same_allocation(held, decided):
+        return GiveUp(f"claim {claim.key} has been allocated to other devices meanwhile")
+    stray = unknown_request(decided, claim.spec.devices.requests)
+    return GiveUp(f"the BindRequest does not fit claim {claim.key}: it {stray}") if stray else None
+
+
+def _overcrowded(claim: ResourceClaim, uid: str) -> GiveUp | None:
+    if is_reserved_for(claim, uid) or len(claim.status.reserved_for) < MAX_CONSUMERS_PER_CLAIM:
+        return None
+    return GiveUp(f"claim {claim.key} has {MAX_CONSUMERS_PER_CLAIM} consumers already, the most that Kubernetes allows")
+
+
+def _allocations(plan: Plan, claims: Mapping[ObjectKey, ResourceClaim]) -> Iterator[AllocationResult]:
+    for regular in plan.regular:
+        allocation = regular.allocation or claims[regular.key].status.allocation
+        if allocation is not None:
+            yield allocation
+    if plan.extended is not None:
+        yield plan.extended.allocation
+
+
+def _unwritten(
+    plan: Plan, claims: Mapping[ObjectKey, ResourceClaim], view: View
+) -> Sequence[tuple[ObjectKey | None, AllocationResult]]:
+    """Return the allocations that this bind would add, by claim; the special claim has no name yet."""
+    new: list[tuple[ObjectKey | None, AllocationResult]] = [
+        (regular.key, regular.allocation)
+        for regular in plan.regular
+        if regular.allocation is not None and claims[regular.key].status.allocation is None
+    ]
+    written = any(
+        claim.status.allocation is not None and is_reusable(claim, plan) for claim in special_claims(plan, view)
+    )
+    if plan.extended is not None and not written:
+        new.append((None, plan.extended.allocation))
+    return new
+
+
+def _unpublished(
+    unwritten: Iterable[tuple[ObjectKey | None, AllocationResult]], node: str, view: View
+) -> GiveUp | None:
+    for _, allocation in unwritten:
+        for result in allocation.devices.results:
+            presence = view.presence(result.device_id, node)
+            if presence is Presence.ABSENT:
+                return GiveUp(f"device {result.device_id} is not published any more")
+            if presence is Presence.ELSEWHERE:
+                return GiveUp(f"device {result.device_id} cannot be reached from node {node}")
+    return None
+
+
+def _taken(
+    request: BindRequest, plan: Plan, unwritten: Iterable[tuple[ObjectKey | None, AllocationResult]], view: View
+) -> GiveUp | None:
+    pod = plan.pod.metadata
+    for key, allocation in unwritten:
+        for device in exclusive_devices(allocation):
+            for claim in view.claims_holding(device):
+                if claim.key != key and not claim.is_special_claim_of(pod.name, pod.uid):
+                    return GiveUp(f"device {device} is held by claim {claim.key}")
+            for other in view.bind_requests_holding(device):
+                if _is_older(other, request) and _is_for_another_claim(other, device, key, view):
+                    return GiveUp(f"device {device} is promised to pod {pod_key_of(other)} by BindRequest {other.key}")
+    return None
+
+
+def _is_older(other: BindRequest, request: BindRequest) -> bool:
+    def age(one: BindRequest) -> tuple[str, str]:
+        return one.metadata.creation_timestamp, one.metadata.uid
+
+    return age(other) < age(request)
+
+
+def _is_for_another_claim(other: BindRequest, device: DeviceID, key: ObjectKey | None, view: View) -> bool:
+    """Whether a BindRequest whose pod still waits gives the device to another claim than `key`."""
+    pod = view.pod(pod_key_of(other))
+    if pod is None or standing(other, pod) is not None:
+        return False
+    keys = claim_keys(pod)
+    extended = other.spec.extended_resource_claim_allocation
+    return any(
+        device in exclusive_devices(entry.allocation) and keys.get(entry.name) != key
+        for entry in other.spec.resource_claim_allocations
+    ) or (extended is not None and device in exclusive_devices(extended.allocation))
