@@ -1,0 +1,123 @@
+"""The claims that a pod names: what is to be allocated, what is allocated already, and what the pod still waits for."""
+
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+
+from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.podclaims import SpecialClaims, claim_key, made_claim
+from dra_scheduling.model.pods import Pod, PodResourceClaim
+from dra_scheduling.reasons import Refusal, Wake
+from dra_scheduling.requirements import matches
+
+ClaimLookup = Callable[[ObjectKey], ResourceClaim | None]
+AllocationLookup = Callable[[ObjectKey], AllocationResult | None]
+ConsumerLookup = Callable[[ObjectKey], Collection[str]]
+
+
+class PodClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of `spec.resourceClaims` that needs a claim; `allocation` is written or on its way, None if neither."""
+
+    name: str
+    claim: ResourceClaim
+    allocation: AllocationResult | None = None
+
+
+class ResolvedClaims(msgspec.Struct, frozen=True):
+    """The claims of a pod in the order of its spec, all of them usable."""
+
+    claims: tuple[PodClaim, ...] = ()
+
+    @property
+    def unallocated(self) -> tuple[PodClaim, ...]:
+        """The claims to allocate; one that the pod names twice is there once."""
+        once: dict[ObjectKey, PodClaim] = {}
+        for item in self.claims:
+            if item.allocation is None:
+                once.setdefault(item.claim.key, item)
+        return tuple(once.values())
+
+
+def resolve(
+    pod: Pod, claim_of: ClaimLookup, allocation_of: AllocationLookup, consumers_of: ConsumerLookup
+) -> ResolvedClaims | Refusal:
+    """Return the pod's claims, or the first reason to wait; the reason holds on every node.
+
+    `allocation_of` and `consumers_of` (pod uids) tell what unfinished BindRequests and plans give to a claim: an
+    allocation on its way counts like a written one, with its node selector, and so do its consumers.
+    """
+    resolved: list[PodClaim] = []
+    for entry in pod.spec.resource_claims:
+        claim = _claim_behind(pod, entry, claim_of)
+        if claim is None:
+            continue
+        if isinstance(claim, Refusal):
+            return claim
+        refusal = _unusable(pod, claim, consumers_of)
+        if refusal is not None:
+            return refusal
+        allocation = claim.status.allocation or allocation_of(claim.key)
+        resolved.append(PodClaim(name=entry.name, claim=claim, allocation=allocation))
+    return ResolvedClaims(tuple(resolved))
+
+
+def reach_refusal(claims: ResolvedClaims, node_name: str, labels: Mapping[str, str]) -> Refusal | None:
+    """Return the first allocated claim whose devices the node cannot use."""
+    for item in claims.claims:
+        selector = item.allocation.node_selector if item.allocation is not None else None
+        if selector is not None and not matches(selector, node_name, labels):
+            message = f"out of reach of the devices that ResourceClaim {item.claim.key} has"
+            return Refusal(reason="ClaimAllocatedElsewhere", message=message, wake=Wake.NODE | Wake.CLAIMS)
+    return None
+
+
+def leftover_refusal(found: SpecialClaims) -> Refusal | None:
+    """Return why an unbound pod waits: special claims of earlier attempts still hold devices for it."""
+    if not found.stale:
+        return None
+    names = ", ".join(claim.metadata.name for claim in found.stale)
+    message = f"waits until ResourceClaim {names}, left over from an earlier attempt, is gone"
+    if found.is_conflicting:
+        message = f"waits until several ResourceClaims left over from earlier attempts are gone: {names}"
+    return Refusal(reason="StaleExtendedResourceClaim", message=message, wake=Wake.CLAIMS)
+
+
+def _claim_behind(pod: Pod, entry: PodResourceClaim, claim_of: ClaimLookup) -> ResourceClaim | Refusal | None:
+    """Return the claim of one entry, None if it needs none."""
+    key = claim_key(pod, entry.name)
+    if key is not None:
+        claim = claim_of(key)
+        if claim is None:
+            return _waiting("ClaimMissing", f"ResourceClaim {key} does not exist")
+        is_foreign = not entry.resource_claim_name and not _is_controlled_by(claim, pod)
+        message = f"ResourceClaim {key} was not made for this pod, though its status names it for {entry.name}"
+        return _waiting("ClaimOfAnotherPod", message) if is_foreign else claim
+    if not entry.resource_claim_template_name:
+        return _waiting("ClaimUnnamed", f"spec.resourceClaims, {entry.name}: expected a claim or a template")
+    if made_claim(pod, entry) is None:
+        template = ObjectKey(pod.metadata.namespace, entry.resource_claim_template_name)
+        return _waiting("ClaimNotCreated", f"ResourceClaim {entry.name} is not yet made from template {template}")
+    return None
+
+
+def _unusable(pod: Pod, claim: ResourceClaim, consumers_of: ConsumerLookup) -> Refusal | None:
+    if claim.metadata.is_deleting:
+        return _waiting("ClaimBeingDeleted", f"ResourceClaim {claim.key} is being deleted")
+    consumers = {consumer.uid for consumer in claim.status.reserved_for}
+    consumers.update(consumers_of(claim.key))
+    if pod.metadata.uid not in consumers and len(consumers) >= MAX_CONSUMERS_PER_CLAIM:
+        message = (
+            f"too many consumers: ResourceClaim {claim.key} has {len(consumers)}, {MAX_CONSUMERS_PER_CLAIM} at most"
+        )
+        return _waiting("ClaimConsumersFull", message)
+    return None
+
+
+def _is_controlled_by(claim: ResourceClaim, pod: Pod) -> bool:
+    owner = claim.metadata.controller
+    return owner is not None and owner.uid == pod.metadata.uid
+
+
+def _waiting(reason: str, message: str) -> Refusal:
+    return Refusal(reason=reason, message=message, wake=Wake.POD | Wake.CLAIMS)
