@@ -1,0 +1,163 @@
+"""Manifests to the objects of a cluster: what a server and its controllers would add is added.
+
+Names, uids, namespaces and times; nodes as kubelets register them; priorities; pods of workloads; claims of templates.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.wire import InvalidObjectError, KubernetesObject, UnknownKindError, key_of, read, read_as
+from dra_simulator.admission import PriorityClass, created, prioritized, registered_node, time_after
+from dra_simulator.identity import Names, with_uid
+from dra_simulator.load import Loaded, Manifest
+from dra_simulator.problems import Problem, problem_of
+from dra_simulator.replicas import PodMaker, Workload, workload_of
+from dra_simulator.templates import ClaimMaker
+
+K = TypeVar("K", bound=KubernetesObject)
+
+
+class Subject(NamedTuple):
+    """An object of the input by kind and name."""
+
+    kind: str
+    key: ObjectKey
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}"
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything a cluster would hold, the file that each object of the input stands in, and what cannot be used.
+
+    `ignored` counts objects of unknown kinds by `apiVersion Kind`.
+    """
+
+    objects: tuple[KubernetesObject, ...]
+    files: Mapping[Subject, str]
+    ignored: Mapping[str, int]
+    problems: tuple[Problem, ...]
+
+    def of(self, kind: type[K]) -> tuple[K, ...]:
+        """Return the objects of one kind, by namespace and name."""
+        return tuple(value for value in self.objects if isinstance(value, kind))
+
+    def file_of(self, value: KubernetesObject) -> str:
+        """Return the file an object stands in; a file that it was made from for what a controller would create."""
+        return self.files.get(subject_of(value), "")
+
+
+def subject_of(value: KubernetesObject) -> Subject:
+    """Return kind and name of an object."""
+    return Subject(type(value).__name__, key_of(value))
+
+
+def complete(loaded: Loaded, namespace: str = "default") -> World:
+    """Return what a cluster would make of these manifests; problems are listed, what else there is stands."""
+    reader = _Reader(namespace)
+    for manifest in loaded.manifests:
+        reader.take(manifest)
+    objects = _with_controllers(reader)
+    return World(
+        objects=tuple(sorted(objects, key=lambda value: (type(value).__name__, key_of(value)))),
+        files=reader.files,
+        ignored=dict(sorted(reader.ignored.items())),
+        problems=tuple(sorted({*loaded.problems, *reader.problems})),
+    )
+
+
+class _Reader:
+    """Sorts manifests into values, workloads, priority classes and what nothing here reads."""
+
+    __slots__ = ("_names", "_seen", "files", "ignored", "priorities", "problems", "values", "workloads")
+
+    def __init__(self, namespace: str) -> None:
+        self._names = Names(namespace)
+        self._seen: dict[Subject, Manifest] = {}
+        self.files: dict[Subject, str] = {}
+        self.ignored: Counter[str] = Counter()
+        self.problems: list[Problem] = []
+        self.values: list[KubernetesObject] = []
+        self.workloads: list[Workload] = []
+        self.priorities: list[PriorityClass] = []
+
+    def take(self, manifest: Manifest) -> None:
+        named = self._names.complete(manifest)
+        with self.noting_problems(named.file):
+            self._sort(named)
+
+    @contextmanager
+    def noting_problems(self, file: str) -> Iterator[None]:
+        """Note what makes an object of the file unusable, and go on with the next."""
+        try:
+            yield
+        except InvalidObjectError as error:
+            self.problems.append(problem_of(file, error))
+        except RecursionError:
+            message = "expected less deep nesting"
+            self.problems.append(Problem(file=file, object="object", path="$", message=message))
+
+    def _sort(self, manifest: Manifest) -> None:
+        raw = registered_node(manifest.raw) if manifest.raw.get("kind") == "Node" else manifest.raw
+        try:
+            value = read(raw)
+        except UnknownKindError as error:
+            self._sort_unknown(manifest, str(error))
+        else:
+            if self._is_new(subject_of(value), manifest):
+                self.values.append(value)
+
+    def _sort_unknown(self, manifest: Manifest, api: str) -> None:
+        if api == "scheduling.k8s.io/v1 PriorityClass":
+            self.priorities.append(read_as(PriorityClass, manifest.raw))
+            return
+        workload = workload_of(manifest.raw)
+        if workload is None:
+            self.ignored[api] += 1
+        elif self._is_new(Subject(workload.kind, workload.key), manifest):
+            self.workloads.append(workload)
+
+    def _is_new(self, subject: Subject, manifest: Manifest) -> bool:
+        """Whether the object was not there yet. The same object with another content is a problem."""
+        before = self._seen.setdefault(subject, manifest)
+        self.files.setdefault(subject, manifest.file)
+        if before is manifest:
+            return True
+        if before.raw != manifest.raw:
+            message = f"expected one definition, and {before.file} holds another one"
+            self.problems.append(Problem(file=manifest.file, object=str(subject), path="$", message=message))
+        return False
+
+
+def _with_controllers(reader: _Reader) -> Iterator[KubernetesObject]:
+    now = time_after(reader.values)
+    given = [created(value, now) for value in reader.values]
+    pods = [prioritized(pod, reader.priorities) for pod in given if isinstance(pod, Pod)]
+    pods += [prioritized(created(pod, now), reader.priorities) for pod in _pods_of_workloads(reader, pods, given)]
+    given = [with_uid(value) for value in given if not isinstance(value, Pod)]
+    maker = ClaimMaker(
+        {value.key: value for value in given if isinstance(value, ResourceClaim)},
+        {key_of(value): value for value in given if isinstance(value, ResourceClaimTemplate)},
+    )
+    yield from (maker.serve(with_uid(pod)) for pod in pods)
+    yield from maker.claims.values()
+    yield from (value for value in given if not isinstance(value, ResourceClaim))
+
+
+def _pods_of_workloads(reader: _Reader, pods: Iterable[Pod], given: Iterable[KubernetesObject]) -> list[Pod]:
+    maker = PodMaker(reader.workloads, pods, (value for value in given if isinstance(value, Node)))
+    made: list[Pod] = []
+    for workload in sorted(reader.workloads, key=lambda workload: (workload.kind, workload.key)):
+        file = reader.files[Subject(workload.kind, workload.key)]
+        with reader.noting_problems(file):
+            new = tuple(maker.pods_of(workload))
+            made += new
+            reader.files |= {subject_of(pod): file for pod in new}
+    return made

@@ -1,0 +1,117 @@
+"""Files, folders and standard input to manifests: what was found, and what cannot be used."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum, auto
+from pathlib import Path
+
+import msgspec
+
+from dra_simulator.documents import BrokenTextError, documents
+from dra_simulator.problems import Problem, UnusableInputError
+
+STANDARD_INPUT = "-"
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """One Kubernetes object as it was written, and the file it comes from."""
+
+    file: str
+    raw: Mapping[str, object]
+
+
+class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that was found. `others` counts documents of folders that are no Kubernetes objects at all."""
+
+    manifests: tuple[Manifest, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    others: int = 0
+
+
+class _Found(Enum):
+    """How a file came in: a folder holds files that nobody meant, such as the values of a Helm chart."""
+
+    BY_NAME = auto()
+    IN_FOLDER = auto()
+
+
+def load(paths: Sequence[str]) -> Loaded:
+    """Return the objects of these files, folders (recursively) and standard input (`-`), in a fixed order.
+
+    Nothing is raised for what is wrong with the input: a problem of one file says nothing about the next.
+    """
+    manifests: list[Manifest] = []
+    problems: list[Problem] = []
+    others = 0
+    for file, found in _files(paths):
+        try:
+            for place, document in _documents_of(file):
+                if found is _Found.IN_FOLDER and _is_something_else(document):
+                    others += 1
+                else:
+                    manifests.extend(_objects(file, place, document))
+        except UnusableInputError as error:
+            problems.extend(error.problems)
+    return Loaded(manifests=tuple(manifests), problems=tuple(problems), others=others)
+
+
+def _files(paths: Sequence[str]) -> Iterator[tuple[str, _Found]]:
+    for path in paths:
+        if path != STANDARD_INPUT and Path(path).is_dir():
+            for folder, folders, names in os.walk(path):
+                folders[:] = sorted(name for name in folders if not name.startswith("."))
+                for name in sorted(names):
+                    if Path(name).suffix in SUFFIXES and not name.startswith("."):
+                        yield str(Path(folder) / name), _Found.IN_FOLDER
+        else:
+            yield path, _Found.BY_NAME
+
+
+def _documents_of(file: str) -> Iterator[tuple[str, object]]:
+    number = 0
+    try:
+        for number, document in enumerate(documents(_text(file)), start=1):
+            yield f"document {number}", document
+    except BrokenTextError as error:
+        problem = Problem(file=file, object=f"document {number + 1}", path=error.place, message=error.message)
+        raise UnusableInputError(problem) from error
+
+
+def _text(file: str) -> str:
+    try:
+        content = sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = Problem(file=file, object="file", path=f"byte {error.start}", message="expected text in UTF-8")
+        raise UnusableInputError(problem) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        problem = Problem(file=file, object="file", path="-", message=f"expected a file that can be read: {reason}")
+        raise UnusableInputError(problem) from error
+
+
+def _is_something_else(document: object) -> bool:
+    return not isinstance(document, Mapping) or not ("kind" in document or "metadata" in document)
+
+
+def _objects(file: str, place: str, document: object) -> Iterator[Manifest]:
+    """Yield the object, or the objects of a list of any kind (`List`, `PodList`; a list may hold lists)."""
+    if not isinstance(document, Mapping):
+        message = f"expected an object with apiVersion and kind, got {type(document).__name__}"
+        raise UnusableInputError(Problem(file=file, object=place, path="$", message=message))
+    kind = document.get("kind")
+    if not (isinstance(kind, str) and kind.endswith("List") and "items" in document and "spec" not in document):
+        yield Manifest(file=file, raw=document)
+        return
+    items = document["items"] or []
+    if not isinstance(items, list):
+        raise UnusableInputError(
+            Problem(file=file, object=f"{place}, {kind}", path="$.items", message="expected a list")
+        )
+    # The API server leaves kind and version out of the items of a typed list.
+    implied = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    for number, item in enumerate(items):
+        complete = {**implied, **item} if isinstance(item, Mapping) else item
+        yield from _objects(file, f"{place}, {kind}, $.items[{number}]", complete)
