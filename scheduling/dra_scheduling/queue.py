@@ -19,6 +19,9 @@ FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
 SAFETY_NET = 300.0
 SPARE_TIMERS = 1_000
+# A pod whose circumstances keep changing to no avail is tried at once so often, and then at this interval.
+PROMPT_TRIES = 5
+RETRY_INTERVAL = 1.0
 
 Rank = tuple[int, str, str, str]
 
@@ -60,13 +63,16 @@ class _Failures:
 
 
 class _Entry:
-    __slots__ = ("overruns", "pod", "state", "ticket", "wake")
+    __slots__ = ("is_due", "overruns", "pod", "settled", "state", "ticket", "tries", "wake")
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
         self.state = _State.TAKEN
         self.wake = Wake.NOTHING
         self.overruns = 0
+        self.tries = 0
+        self.settled = 0.0
+        self.is_due = False
         # What lies in a heap counts only while it carries the entry's present ticket.
         self.ticket = 0
 
@@ -110,6 +116,7 @@ class SchedulingQueue:
                 self._enter(uid, entry, _State.TAKEN)
             elif entry.state is not _State.TAKEN and _read_by_decisions(before) == _read_by_decisions(pod):
                 return
+            entry.tries = 0
         self._make_ready(uid, entry, now)
 
     def withdraw(self, uid: str) -> None:
@@ -125,10 +132,16 @@ class SchedulingQueue:
         self._failures.pop(uid, None)
 
     def wake(self, change: Wake, now: float) -> None:
-        """Make the pods ready that a change of these kinds could help."""
+        """Make the pods ready that a change of these kinds could help, at once or in a moment."""
         for mask in [mask for mask in self._by_wake if mask & change]:
             for uid in list(self._by_wake[mask]):
-                self._make_ready(uid, self._entries[uid], now)
+                entry = self._entries[uid]
+                again = entry.settled + RETRY_INTERVAL
+                if entry.tries < PROMPT_TRIES or again <= now:
+                    self._make_ready(uid, entry, now)
+                elif not entry.is_due:
+                    entry.is_due = True
+                    self._set_timer(again, uid, entry)
 
     def failed(self, uid: str, attempts: int, at: float) -> None:
         """Record that a bind of the pod failed for the `attempts`-th time at that moment.
@@ -154,7 +167,8 @@ class SchedulingQueue:
         if isinstance(outcome, Assignment):
             self.withdraw(uid)
             return
-        entry.wake = outcome.wake
+        entry.wake, entry.settled, entry.is_due = outcome.wake, now, False
+        entry.tries += 1
         entry.overruns = entry.overruns + 1 if isinstance(outcome, OutOfBudget) else 0
         pause = backoff(entry.overruns) if entry.overruns else SAFETY_NET
         self._enter(uid, entry, _State.WAITING)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dra_scheduling.model.outcomes import Assignment, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import Pod, PodCondition
-from dra_scheduling.queue import SAFETY_NET, SchedulingQueue, backoff
+from dra_scheduling.queue import PROMPT_TRIES, SAFETY_NET, SchedulingQueue, backoff
 from dra_scheduling.reasons import Wake
 from dra_scheduling.testing import pod
 
@@ -62,6 +62,18 @@ def test_a_pod_that_waits_for_devices_is_woken_by_a_free_device() -> None:
     queue.wake(Wake.DEVICES, now=1)
 
     assert names(queue.take(1, 10)) == ["p"]
+
+
+def test_a_pod_that_changes_never_helped_is_tried_once_a_second() -> None:
+    queue = waiting_queue(pod("p"))
+    tries = 0
+    for tenth in range(100):
+        queue.wake(Wake.DEVICES, tenth / 10)
+        for taken in queue.take(tenth / 10, 1):
+            tries += 1
+            queue.settle(refused(taken), tenth / 10)
+
+    assert tries == PROMPT_TRIES - 1 + 9
 
 
 def test_a_pod_that_nothing_could_help_is_tried_by_the_safety_net() -> None:
