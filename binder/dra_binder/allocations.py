@@ -40,7 +40,7 @@ def is_reserved_for(claim: ResourceClaim, uid: str) -> bool:
     return any(consumer.uid == uid for consumer in claim.status.reserved_for)
 
 
-def reserved(claim: ResourceClaim, pod: Pod, allocation: AllocationResult) -> ResourceClaimStatus:
+def reserved(claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None) -> ResourceClaimStatus:
     """Return the claim's status with the allocation, unless it has one, and the pod as one more consumer."""
     consumers = claim.status.reserved_for
     if not is_reserved_for(claim, pod.metadata.uid):
@@ -64,10 +64,15 @@ def released(claim: ResourceClaim, uid: str, ours: Iterable[AllocationResult] | 
     )
 
 
-def exclusive_devices(allocation: AllocationResult | None) -> tuple[DeviceID, ...]:
-    """Return the devices that nobody else may have: not those of admin access, not shares of a device."""
-    results = allocation.devices.results if allocation else ()
-    return tuple(result.device_id for result in results if not result.admin_access and result.share_id is None)
+def devices_of(allocation: AllocationResult | None) -> tuple[DeviceID, ...]:
+    """Return the devices that the allocation takes; admin access takes none."""
+    return tuple(_taken(allocation))
+
+
+def clash(one: AllocationResult | None, other: AllocationResult | None) -> DeviceID | None:
+    """Return a device that both allocations take and at least one of them takes whole, not as a share."""
+    first, second = _taken(one), _taken(other)
+    return next((device for device, whole in first.items() if device in second and (whole or second[device])), None)
 
 
 def consumer_keys(claim: ResourceClaim) -> tuple[tuple[ObjectKey, str], ...]:
@@ -81,6 +86,11 @@ def consumer_keys(claim: ResourceClaim) -> tuple[tuple[ObjectKey, str], ...]:
     if owner is not None and (owner.api_version, owner.kind) == ("v1", "Pod"):
         pods.setdefault(owner.uid, owner.name)
     return tuple((ObjectKey(claim.metadata.namespace, name), uid) for uid, name in pods.items())
+
+
+def _taken(allocation: AllocationResult | None) -> dict[DeviceID, bool]:
+    results = allocation.devices.results if allocation else ()
+    return {result.device_id: result.share_id is None for result in results if not result.admin_access}
 
 
 def _core(result: DeviceRequestAllocationResult) -> tuple[object, ...]:

@@ -14,8 +14,11 @@ class ApiError(Exception):
 
     `action` says what was tried (`update resourceclaims/status default/gpu`), `code` is the HTTP status (0 without an
     answer), `reason` the machine-readable word of the Status object, `causes` the paths of the fields at fault. Message
-    texts differ from release to release, so nothing may be decided by them.
+    texts differ from release to release, so nothing may be decided by them. `retry_after` is the pause in seconds that
+    the server asked for.
     """
+
+    retry_after: float = 0.0
 
     def __init__(
         self, action: str, code: int, *, reason: str = "", message: str = "", causes: tuple[str, ...] = ()
@@ -42,9 +45,7 @@ class ConflictError(ApiError):
 
 
 class ThrottledError(ApiError):
-    """429: nothing was applied; `retry_after` seconds were asked for."""
-
-    retry_after: float = 0.0
+    """429: nothing was applied."""
 
 
 class UnclearError(ApiError):
@@ -81,10 +82,8 @@ def stop_after(error: ApiError) -> Stop:
     A refusal (403, 422, an admission webhook) is final for this BindRequest; an expired token, a conflict, a throttled
     or an unclear request is not.
     """
-    if isinstance(error, ThrottledError):
+    if isinstance(error, ThrottledError | ConflictError | UnclearError) or error.code in TRANSIENT:
         return Retry(str(error), after=error.retry_after)
-    if isinstance(error, ConflictError | UnclearError) or error.code in TRANSIENT:
-        return Retry(str(error))
     if error.code == HTTPStatus.FORBIDDEN and "resourceclaims/status" in error.action:
         return GiveUp(
             f"{error} (since Kubernetes 1.36 this also needs update on resourceclaims/binding, by ClusterRole)"

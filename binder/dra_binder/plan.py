@@ -8,7 +8,7 @@ import msgspec
 
 from dra_binder.errors import GiveUp, Gone, Retry, Stop
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
-from dra_scheduling.model.bindrequests import BindRequest, ExtendedResourceClaimAllocation
+from dra_scheduling.model.bindrequests import BindRequest, BindRequestSpec, ExtendedResourceClaimAllocation
 from dra_scheduling.model.claims import (
     CLAIM_FINALIZER,
     EXTENDED_CLAIM_ANNOTATION,
@@ -43,7 +43,6 @@ class RegularClaim(msgspec.Struct, frozen=True, kw_only=True):
     generated from a template is usable for its own pod only.
     """
 
-    name: str
     key: ObjectKey
     is_generated: bool
     allocation: AllocationResult | None
@@ -69,7 +68,7 @@ def pod_key_of(request: BindRequest) -> ObjectKey:
 
 
 def pod_uid_of(request: BindRequest) -> str:
-    """Return the UID of the pod that was decided about: from the spec, else from the owner reference (as KAI writes)."""
+    """Return the UID of the pod that was decided about: from the spec, else from the owner reference (KAI's way)."""
     owners = (owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod")
     return request.spec.pod_uid or next(owners, "")
 
@@ -81,10 +80,10 @@ def standing(request: BindRequest, pod: Pod | None) -> Bound | GiveUp | Gone | N
         return GiveUp(f"BindRequest {request.key} is malformed: it names no pod UID, in podUID or as owner")
     if pod is None or pod.metadata.uid != uid:
         return Gone(f"pod {pod_key_of(request)} with UID {uid} no longer exists")
-    if pod.spec.node_name and pod.spec.node_name == request.spec.selected_node:
-        return Bound(pod.spec.node_name)
-    if pod.spec.node_name:
-        return GiveUp(f"pod {pod.key} is already bound to node {pod.spec.node_name}")
+    node = pod.spec.node_name
+    if node:
+        is_ours = node == request.spec.selected_node
+        return Bound(node) if is_ours else GiveUp(f"pod {pod.key} is already bound to node {node}")
     if pod.is_finished:
         return GiveUp(f"pod {pod.key} has ended already ({pod.status.phase})")
     if pod.metadata.is_deleting:
@@ -115,27 +114,30 @@ def make_plan(request: BindRequest, pod: Pod) -> Plan | Stop:
     or requests and mappings that do not belong together.
     """
     spec = request.spec
-    malformed = _malformed(request, pod)
-    if malformed is not None:
-        return GiveUp(f"BindRequest {request.key} is malformed: {malformed}")
-    allocations = {entry.name: entry.allocation for entry in spec.resource_claim_allocations}
     keys = claim_keys(pod)
+    problem = _problem(spec, pod, keys)
+    if problem is not None:
+        return GiveUp(f"BindRequest {request.key} is malformed: {problem}")
+    allocations = {entry.name: entry.allocation for entry in spec.resource_claim_allocations}
+    regular: dict[ObjectKey, RegularClaim] = {}
     for reference in pod.spec.resource_claims:
-        if reference.name not in keys:
+        key = keys.get(reference.name)
+        if key is None:
             return Retry(
                 f"the claim for {reference.name!r} of pod {pod.key} has not been created from its template yet"
             )
-    regular = tuple(
-        RegularClaim(
-            name=reference.name,
-            key=keys[reference.name],
-            is_generated=bool(reference.resource_claim_template_name),
-            allocation=allocations.get(reference.name),
-        )
-        for reference in pod.spec.resource_claims
-        if keys[reference.name].name
+        if key.name and (key not in regular or regular[key].allocation is None):
+            regular[key] = RegularClaim(
+                key=key,
+                is_generated=bool(reference.resource_claim_template_name),
+                allocation=allocations.get(reference.name),
+            )
+    return Plan(
+        pod=pod,
+        node=spec.selected_node,
+        regular=tuple(regular.values()),
+        extended=spec.extended_resource_claim_allocation,
     )
-    return Plan(pod=pod, node=spec.selected_node, regular=regular, extended=spec.extended_resource_claim_allocation)
 
 
 def special_claim(plan: Plan, name: str) -> ResourceClaim:
@@ -188,30 +190,31 @@ def _suffix(seed: str) -> str:
     return "".join(letters)
 
 
-def _malformed(request: BindRequest, pod: Pod) -> str | None:
-    spec = request.spec
-    entries = {entry.name: entry.allocation for entry in spec.resource_claim_allocations}
+def _problem(spec: BindRequestSpec, pod: Pod, keys: dict[str, ObjectKey]) -> str | None:
     if not spec.selected_node:
         return "it names no node"
-    if len(entries) != len(spec.resource_claim_allocations):
-        return "resourceClaimAllocations names a claim twice"
-    unknown = sorted(entries.keys() - {reference.name for reference in pod.spec.resource_claims})
+    unknown = {entry.name for entry in spec.resource_claim_allocations} - {ref.name for ref in pod.spec.resource_claims}
     if unknown:
-        return f"pod {pod.key} has no resource claim {', '.join(map(repr, unknown))}"
+        return f"pod {pod.key} has no resource claim {min(unknown)!r}"
+    allocations: dict[object, AllocationResult] = {}
+    for entry in spec.resource_claim_allocations:
+        key = keys.get(entry.name, entry.name)
+        if allocations.setdefault(key, entry.allocation) != entry.allocation:
+            return f"it allocates claim {entry.name!r} twice"
     if spec.extended_resource_claim_allocation is not None:
         problem = _extended_problem(spec.extended_resource_claim_allocation)
         if problem is not None:
             return f"extendedResourceClaimAllocation {problem}"
-        entries["extendedResourceClaimAllocation"] = spec.extended_resource_claim_allocation.allocation
-    return _device_problem(entries)
+        allocations["extendedResourceClaimAllocation"] = spec.extended_resource_claim_allocation.allocation
+    return _device_problem(allocations)
 
 
-def _device_problem(allocations: dict[str, AllocationResult]) -> str | None:
-    for name, allocation in allocations.items():
+def _device_problem(allocations: dict[object, AllocationResult]) -> str | None:
+    for claim, allocation in allocations.items():
         if not allocation.devices.results:
-            return f"the allocation of {name!r} holds no device"
+            return f"the allocation of {claim} holds no device"
         if len(allocation.devices.results) > MAX_DEVICES_PER_CLAIM:
-            return f"the allocation of {name!r} holds more than {MAX_DEVICES_PER_CLAIM} devices"
+            return f"the allocation of {claim} holds more than {MAX_DEVICES_PER_CLAIM} devices"
     counts = Counter(
         (result.device_id, result.share_id)
         for allocation in allocations.values()

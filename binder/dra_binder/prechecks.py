@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dra_binder.allocations import exclusive_devices, is_reserved_for, is_same_allocation, is_same_requests
+from dra_binder.allocations import clash, devices_of, is_reserved_for, is_same_allocation, is_same_requests
 from dra_binder.errors import GiveUp, Retry
 from dra_binder.plan import Plan, RegularClaim, claim_keys, pod_key_of, standing, unknown_request
 from dra_binder.ports import Presence, View
@@ -13,7 +13,7 @@ from dra_scheduling.model.claims import (
     AllocationResult,
     ResourceClaim,
 )
-from dra_scheduling.model.ids import DeviceID, ObjectKey
+from dra_scheduling.model.ids import ObjectKey
 
 
 def refusal(
@@ -145,12 +145,13 @@ def _taken(
 ) -> GiveUp | None:
     pod = plan.pod.metadata
     for key, allocation in unwritten:
-        for device in exclusive_devices(allocation):
+        for device in devices_of(allocation):
             for claim in view.claims_holding(device):
-                if claim.key != key and not claim.is_special_claim_of(pod.name, pod.uid):
+                is_own = claim.key == key or claim.is_special_claim_of(pod.name, pod.uid)
+                if not is_own and clash(allocation, claim.status.allocation):
                     return GiveUp(f"device {device} is held by claim {claim.key}")
             for other in view.bind_requests_holding(device):
-                if _is_older(other, request) and _is_for_another_claim(other, device, key, view):
+                if _is_older(other, request) and _is_rival(other, key, allocation, view):
                     return GiveUp(f"device {device} is promised to pod {pod_key_of(other)} by BindRequest {other.key}")
     return None
 
@@ -162,14 +163,13 @@ def _is_older(other: BindRequest, request: BindRequest) -> bool:
     return age(other) < age(request)
 
 
-def _is_for_another_claim(other: BindRequest, device: DeviceID, key: ObjectKey | None, view: View) -> bool:
-    """Whether a BindRequest whose pod still waits gives the device to another claim than `key`."""
+def _is_rival(other: BindRequest, key: ObjectKey | None, allocation: AllocationResult, view: View) -> bool:
+    """Whether a BindRequest whose pod still waits gives a device of the allocation to another claim than `key`."""
     pod = view.pod(pod_key_of(other))
     if pod is None or standing(other, pod) is not None:
         return False
     keys = claim_keys(pod)
-    extended = other.spec.extended_resource_claim_allocation
-    return any(
-        device in exclusive_devices(entry.allocation) and keys.get(entry.name) != key
-        for entry in other.spec.resource_claim_allocations
-    ) or (extended is not None and device in exclusive_devices(extended.allocation))
+    promised = [entry.allocation for entry in other.spec.resource_claim_allocations if keys.get(entry.name) != key]
+    if other.spec.extended_resource_claim_allocation is not None:
+        promised.append(other.spec.extended_resource_claim_allocation.allocation)
+    return any(clash(allocation, one) for one in promised)

@@ -1,0 +1,267 @@
+"""Carries one BindRequest to its end, or back to where nothing of it is left."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
+from typing import TypeVar
+
+import msgspec
+from structlog.typing import FilteringBoundLogger
+
+from dra_binder.backoff import LONGEST_PAUSE, limit_of, pause_after
+from dra_binder.errors import ApiError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
+from dra_binder.plan import Bound, Plan, claim_keys, make_plan, pod_key_of, pod_uid_of, special_names, standing
+from dra_binder.ports import Ports
+from dra_binder.prechecks import refusal
+from dra_binder.settings import DEFAULTS, BinderSettings
+from dra_binder.steps import (
+    bind,
+    read_claims,
+    read_pod,
+    reserve_regular,
+    reserve_special,
+    settle,
+    show_in_pod,
+)
+from dra_binder.sweep import Leftover
+from dra_binder.undo import release_all
+from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest, BindRequestStatus
+from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Pod
+
+T = TypeVar("T")
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """Everything is undone and the BindRequest says why."""
+
+    reason: str
+    attempts: int
+
+
+class Unfinished(msgspec.Struct, frozen=True):
+    """The API server could not be told; the same BindRequest is to be run again after so many seconds."""
+
+    reason: str
+    after: float
+
+
+Ending = Bound | Failed | Gone | Unfinished
+
+
+class Binder:
+    """Runs BindRequests over the ports; holds no state, so any number may run at once, one a pod."""
+
+    __slots__ = ("_ports", "_settings")
+
+    def __init__(self, ports: Ports, settings: BinderSettings = DEFAULTS) -> None:
+        self._ports = ports
+        self._settings = settings
+
+    async def run(self, request: BindRequest, log: FilteringBoundLogger) -> Ending:
+        """Bind the pod of the BindRequest or undo everything, and return which.
+
+        Takes as long as `spec.backoffLimit` attempts with their pauses, each call being bounded by its port. May be
+        cancelled or killed at any point: running the same BindRequest again goes on from what the server holds.
+        """
+        if request.phase in {SUCCEEDED, FAILED}:
+            return Gone(f"BindRequest {request.key} is {request.phase} already")
+        return await _Run(self._ports, self._settings, request, log).to_the_end()
+
+    async def clean(self, leftover: Leftover, log: FilteringBoundLogger) -> None:
+        """Undo what a sweep found, unless its pod was bound meanwhile. Raises `ApiError`; to be repeated then."""
+        pod = await read_pod(self._ports, leftover.pod)
+        if pod is not None and pod.metadata.uid == leftover.uid and pod.spec.node_name:
+            return
+        await release_all(self._ports.claims, leftover.pod, leftover.uid, leftover.claims, None)
+        log.info(
+            "undid the leftovers of an unfinished bind",
+            pod=str(leftover.pod),
+            claims=[str(key) for key in leftover.claims],
+        )
+
+
+class _Run:
+    """One BindRequest on its way. `pod` is the pod as last seen, `claims` what was written for it."""
+
+    __slots__ = ("claims", "failures", "log", "pod", "ports", "request", "settings")
+
+    def __init__(self, ports: Ports, settings: BinderSettings, request: BindRequest, log: FilteringBoundLogger) -> None:
+        self.ports = ports
+        self.settings = settings
+        self.request = request
+        self.log = log.bind(bindrequest=str(request.key), pod=str(pod_key_of(request)), node=request.spec.selected_node)
+        self.pod: Pod | None = None
+        self.claims: tuple[ResourceClaim, ...] = ()
+        self.failures = request.status.failed_attempts
+
+    async def to_the_end(self) -> Ending:
+        limit = limit_of(self.request.spec.backoff_limit)
+        end: Bound | Stop = GiveUp(self.request.status.reason or f"failed {self.failures} times")
+        while self.failures < limit:
+            end = await self._attempt()
+            if not isinstance(end, Retry):
+                break
+            self.failures += 1
+            self.log.warning("bind attempt failed", reason=end.reason, attempt=self.failures, limit=limit)
+            if self.failures < limit:
+                await self._record(end.reason)
+            # After the last failure too: a Binding that got no answer may still be on its way.
+            await self.ports.clock.sleep(max(end.after, pause_after(self.failures)))
+        if isinstance(end, Bound):
+            return await self._succeed(end)
+        return await self._back_out(end)
+
+    async def _attempt(self) -> Bound | Stop:
+        try:
+            return await self._carry_out()
+        except ApiError as error:
+            return stop_after(error)
+
+    async def _carry_out(self) -> Bound | Stop:
+        current = self.ports.view.bind_request(self.request.key)
+        if current is None or current.metadata.uid != self.request.metadata.uid or current.metadata.is_deleting:
+            return Gone(f"BindRequest {self.request.key} was deleted")
+        pod = await self._read_pod()
+        where = standing(self.request, pod)
+        if pod is not None and not isinstance(where, Gone):
+            self.pod = pod
+        if where is not None or pod is None:
+            return where or Gone(f"pod {pod_key_of(self.request)} does not exist")
+        plan = make_plan(self.request, pod)
+        if not isinstance(plan, Plan):
+            return plan
+        stop = await self._write_claims(plan)
+        if stop is not None:
+            return stop
+        return await settle(self.ports, self.claims, self.settings) or await bind(self.ports, self.request, plan)
+
+    async def _read_pod(self) -> Pod | None:
+        key = pod_key_of(self.request)
+        pod = self.ports.view.pod(key)
+        if pod is None or pod.metadata.uid != pod_uid_of(self.request):
+            # The BindRequest may have come faster than its pod.
+            return await read_pod(self.ports, key)
+        return pod
+
+    async def _write_claims(self, plan: Plan) -> Bound | Stop | None:
+        ports = self.ports
+        known = await read_claims(ports, plan)
+        if isinstance(known, GiveUp):
+            return known
+        refused = refusal(self.request, plan, known, ports.view)
+        if refused is not None:
+            return refused
+        special = await reserve_special(ports, plan)
+        if special is not None and not isinstance(special, ResourceClaim):
+            return special
+        written = [special] if special is not None else []
+        for regular in plan.regular:
+            claim = await reserve_regular(ports, plan, regular, known[regular.key])
+            if not isinstance(claim, ResourceClaim):
+                return claim
+            written.append(claim)
+        self.claims = tuple(written)
+        return None if special is None else await show_in_pod(ports, self.request, plan, special)
+
+    async def _succeed(self, end: Bound) -> Ending:
+        told = await self._insist(lambda: self._write_status(SUCCEEDED, ""))
+        if isinstance(told, ApiError):
+            return Unfinished(f"the pod is bound, but its BindRequest does not say so yet: {told}", after=LONGEST_PAUSE)
+        self.log.info("bound", claims=[str(claim.key) for claim in self.claims])
+        if self.pod is not None:
+            self.ports.report.bound(self.request, self.pod)
+        return end
+
+    async def _back_out(self, end: Stop) -> Ending:
+        pod = await self._insist(self._undo)
+        if isinstance(pod, ApiError):
+            return Unfinished(f"{end.reason}; not undone yet: {pod}", after=LONGEST_PAUSE)
+        uid = pod_uid_of(self.request)
+        is_replaced = bool(uid) and pod is not None and pod.metadata.uid != uid
+        if pod is not None and not is_replaced and pod.spec.node_name == self.request.spec.selected_node:
+            self.pod = pod
+            return await self._succeed(Bound(pod.spec.node_name))
+        if pod is None or is_replaced or isinstance(end, Gone):
+            return await self._forget(end, pod)
+        return await self._fail(end, pod)
+
+    async def _undo(self) -> Pod | None:
+        """Undo everything unless the pod is bound, and return the pod of that name as the server holds it now."""
+        uid = pod_uid_of(self.request)
+        pod = await read_pod(self.ports, pod_key_of(self.request))
+        if pod is not None and pod.metadata.uid == uid:
+            self.pod = pod
+            if pod.spec.node_name:
+                return pod
+        keys = {claim.key for claim in self.ports.view.claims_of_pod(uid)} | {claim.key for claim in self.claims}
+        keys |= set(self._written_names(uid))
+        ours = [entry.allocation for entry in self.request.spec.resource_claim_allocations]
+        await release_all(self.ports.claims, pod_key_of(self.request), uid, keys, ours)
+        return pod
+
+    def _written_names(self, uid: str) -> Iterator[ObjectKey]:
+        """Return the claims that may have been written though neither cache nor answers have shown them."""
+        key = pod_key_of(self.request)
+        in_status = ""
+        if self.pod is not None:
+            yield from (claim for claim in claim_keys(self.pod).values() if claim.name)
+            status = self.pod.status.extended_resource_claim_status
+            in_status = status.resource_claim_name if status else ""
+        if self.request.spec.extended_resource_claim_allocation is not None:
+            yield from (ObjectKey(key.namespace, name) for name in special_names(key.name, uid, in_status))
+
+    async def _fail(self, end: Stop, pod: Pod) -> Ending:
+        self.failures += not isinstance(end, Retry)
+        told = await self._insist(lambda: self._write_status(FAILED, end.reason))
+        if isinstance(told, ApiError):
+            return Unfinished(f"{end.reason}; undone, but the BindRequest does not say so yet: {told}", LONGEST_PAUSE)
+        self.log.warning("bind failed, everything is undone", reason=end.reason, attempts=self.failures)
+        self.ports.report.failed(self.request, pod, end.reason)
+        return Failed(end.reason, self.failures)
+
+    async def _forget(self, end: Stop, pod: Pod | None) -> Ending:
+        """Leave the BindRequest to the garbage collector where that will take it, else delete it."""
+        is_collected = any(owner.kind == "Pod" for owner in self.request.metadata.owner_references)
+        if not is_collected or (pod is not None and pod.metadata.uid != pod_uid_of(self.request)):
+            told = await self._insist(self._delete)
+            if isinstance(told, ApiError):
+                return Unfinished(f"{end.reason}; undone, but the BindRequest is still there: {told}", LONGEST_PAUSE)
+        self.log.info("nobody waits for this bind any more, everything is undone", reason=end.reason)
+        return Gone(end.reason)
+
+    async def _record(self, reason: str) -> None:
+        """Write the failed attempt down; best effort, since the next one does not depend on it."""
+        try:
+            await self._write_status("", reason)
+        except ApiError as error:
+            self.log.warning("could not record the failed attempt", reason=str(error))
+
+    async def _write_status(self, phase: str, reason: str) -> None:
+        status = BindRequestStatus(
+            phase=phase,
+            reason=reason,
+            failed_attempts=self.failures,
+            observed_generation=self.request.metadata.generation,
+            last_attempt_time=self.ports.clock.now(),
+        )
+        with suppress(MissingError):
+            await self.ports.bind_requests.patch_status(self.request, status)
+
+    async def _delete(self) -> None:
+        with suppress(MissingError):
+            await self.ports.bind_requests.delete(self.request)
+
+    async def _insist(self, action: Callable[[], Awaitable[T]]) -> T | ApiError:
+        """Repeat what must not be left out; return its result, or the last error if the server stays out of reach."""
+        for turn in range(1, self.settings.undo_attempts):
+            try:
+                return await action()
+            except ApiError as error:
+                self.log.warning("will try again", reason=str(error), attempt=turn)
+                pause = max(error.retry_after, pause_after(turn))
+            await self.ports.clock.sleep(pause)
+        try:
+            return await action()
+        except ApiError as error:
+            return error

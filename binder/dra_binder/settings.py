@@ -1,0 +1,19 @@
+"""What can be set about binding."""
+
+import msgspec
+
+
+class BinderSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Times in seconds.
+
+    `settle_seconds` is how long another scheduler may take between its decision and its write, waited for only where
+    one is active over the same pools; `patience_seconds` bounds the wait for the own cache and for those who lose.
+    """
+
+    scheduler_name: str = "dra-scheduler"
+    settle_seconds: float = 1.0
+    patience_seconds: float = 10.0
+    undo_attempts: int = 5
+
+
+DEFAULTS = BinderSettings()
