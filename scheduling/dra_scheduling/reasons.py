@@ -32,7 +32,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     """Why one node (or every node) does not take a pod.
 
     `message` holds nothing that differs from node to node, so that equal refusals fold into one; `found` is the
-    one figure that may differ (for example the number of free devices), shown for the nearest miss.
+    one figure that may differ (for example the number of free devices), shown for the nearest miss. `details` say
+    what else is true of that node, for example why matching devices were left out.
     """
 
     reason: str
@@ -40,6 +41,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     wake: Wake
     found: int | None = None
     found_text: str = ""
+    details: tuple[str, ...] = ()
 
 
 class FoldedReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +81,6 @@ def one_line(folded: tuple[FoldedReason, ...], nodes: int) -> str:
 
 
 def _sentence(refusal: Refusal) -> str:
-    if refusal.found is None:
-        return refusal.message
-    return f"{refusal.message} ({refusal.found_text.format(found=refusal.found)})"
+    found = () if refusal.found is None else (refusal.found_text.format(found=refusal.found),)
+    remarks = "; ".join((*found, *refusal.details))
+    return f"{refusal.message} ({remarks})" if remarks else refusal.message
