@@ -1,12 +1,12 @@
 """The claims that a pod names: what is to be allocated, what is allocated already, and what the pod still waits for."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.podclaims import SpecialClaims, claim_key, made_claim
+from dra_scheduling.model.podclaims import claim_key, made_claim
 from dra_scheduling.model.pods import Pod, PodResourceClaim
 from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.requirements import matches
@@ -72,14 +72,23 @@ def reach_refusal(claims: ResolvedClaims, node_name: str, labels: Mapping[str, s
     return None
 
 
-def leftover_refusal(found: SpecialClaims) -> Refusal | None:
-    """Return why an unbound pod waits: special claims of earlier attempts still hold devices for it."""
-    if not found.stale:
+def leftover_refusal(pod: Pod, claims: Iterable[ResourceClaim]) -> Refusal | None:
+    """Return why an unbound pod without a living BindRequest waits: special claims of it are left over.
+
+    They hold devices for it, and kubelet could mistake them for a new one. Claims that only look like the pod's (other
+    namespace, other owner, another pod of that name) do not count.
+    """
+    meta = pod.metadata
+    left = sorted(
+        claim.metadata.name
+        for claim in claims
+        if claim.metadata.namespace == meta.namespace and claim.is_special_claim_of(meta.name, meta.uid)
+    )
+    if not left:
         return None
-    names = ", ".join(claim.metadata.name for claim in found.stale)
-    message = f"waits until ResourceClaim {names}, left over from an earlier attempt, is gone"
-    if found.is_conflicting:
-        message = f"waits until several ResourceClaims left over from earlier attempts are gone: {names}"
+    message = f"waits until ResourceClaim {left[0]}, left over from an earlier attempt, is gone"
+    if len(left) > 1:
+        message = f"waits until several ResourceClaims left over from earlier attempts are gone: {', '.join(left)}"
     return Refusal(reason="StaleExtendedResourceClaim", message=message, wake=Wake.CLAIMS)
 
 
