@@ -1,0 +1,170 @@
+"""One scheduling cycle: pods in order, each to the best node that takes it, or the reasons why none does."""
+
+from collections.abc import Iterable
+
+from dra_scheduling.cluster import Cluster, in_scheduling_order
+from dra_scheduling.extended.accounting import received_gpu
+from dra_scheduling.extended.special import over_limit_everywhere
+from dra_scheduling.model.base import ObjectMeta, OwnerReference
+from dra_scheduling.model.bindrequests import (
+    BindRequest,
+    BindRequestSpec,
+    ExtendedResourceClaimAllocation,
+    ResourceClaimAllocation,
+)
+from dra_scheduling.model.claims import AllocationResult
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.outcomes import Assignment, CycleResult, Outcome, OutOfBudget, Unschedulable, Waiting
+from dra_scheduling.model.podclaims import special_claims
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
+from dra_scheduling.podclaims import ResolvedClaims, leftover_refusal, resolve
+from dra_scheduling.ranking import Verdict
+from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line
+from dra_scheduling.shapes import Shape
+from dra_scheduling.verdicts import Devices, Placement, find_placement, judge
+
+SELECTED_NODE_LABEL = "selected-node"
+REGULAR = "Regular"
+
+
+def schedule(cluster: Cluster, pods: Iterable[Pod]) -> CycleResult:
+    """Return what becomes of these pods, each counted in the cluster at once so that the next one sees it.
+
+    The pods are taken by priority and age. One that fits nowhere never holds up the others.
+    """
+    outcomes: list[Outcome] = []
+    steps = 0
+    for pod in in_scheduling_order(pods):
+        outcome, spent = _decide(cluster, pod)
+        outcomes.append(outcome)
+        steps += spent
+    return CycleResult(outcomes=tuple(outcomes), search_steps=steps)
+
+
+def bind_request(assignment: Assignment, backoff_limit: int | None = None) -> BindRequest:
+    """Return the BindRequest that writes a decision down; it carries the pod's name, uid and ownership."""
+    pod = assignment.pod
+    owner = OwnerReference(api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid)
+    return BindRequest(
+        metadata=ObjectMeta(
+            name=pod.metadata.name,
+            namespace=pod.metadata.namespace,
+            labels={SELECTED_NODE_LABEL: assignment.node},
+            owner_references=(owner,),
+        ),
+        spec=BindRequestSpec(
+            pod_name=pod.metadata.name,
+            pod_uid=pod.metadata.uid,
+            selected_node=assignment.node,
+            received_resource_type=REGULAR,
+            received_gpu=received_gpu(pod),
+            resource_claim_allocations=assignment.claims,
+            extended_resource_claim_allocation=assignment.extended,
+            backoff_limit=backoff_limit,
+        ),
+    )
+
+
+def _decide(cluster: Cluster, pod: Pod) -> tuple[Outcome, int]:
+    refusal = gate_refusal(pod) or leftover_refusal(special_claims(pod, cluster.claims.special_claims_of(pod), None))
+    if refusal is not None:
+        return _waiting(pod, refusal), 0
+    resolved = _resolve(cluster, pod)
+    if isinstance(resolved, Refusal):
+        return _waiting(pod, resolved), 0
+    shape = unsupported_refusal(pod) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    if isinstance(shape, Refusal):
+        return _refused(pod, shape), 0
+    return _place(cluster, pod, resolved, shape)
+
+
+def _resolve(cluster: Cluster, pod: Pod) -> ResolvedClaims | Refusal:
+    claims = cluster.claims
+    return resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
+
+
+def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape) -> tuple[Outcome, int]:
+    devices = Devices(cluster.pools, cluster.ledger, cluster.classes)
+
+    def look(node: str) -> Verdict | None:
+        state = cluster.nodes.get(node)
+        return None if state is None else judge(shape, state, devices)
+
+    ranking = shape.ranking
+    steps_before = ranking.steps
+    ranking.refresh(cluster.nodes, cluster.changes, look)
+    best = ranking.best(cluster.changes, look)
+    steps = ranking.steps - steps_before
+    if best is None:
+        return _nowhere(cluster, pod, shape, steps), steps
+    placement = find_placement(shape, cluster.nodes[best], devices)
+    if not isinstance(placement, Placement):
+        msg = f"node {best} was found to fit {pod.key} and then refused it"
+        raise TypeError(msg)
+    assignment = _assignment(pod, best, resolved, placement)
+    cluster.assume(assignment)
+    return assignment, steps
+
+
+def _assignment(pod: Pod, node: str, resolved: ResolvedClaims, placement: Placement) -> Assignment:
+    found = placement.allocated.allocations if placement.allocated is not None else ()
+    planned = dict(zip((item.claim.key for item in resolved.unallocated), found, strict=False))
+    claims, keys = _claim_allocations(resolved, planned)
+    return Assignment(
+        pod=pod,
+        node=node,
+        claims=claims,
+        claim_keys=keys,
+        extended=_extended(placement, found),
+    )
+
+
+def _claim_allocations(
+    resolved: ResolvedClaims, planned: dict[ObjectKey, AllocationResult]
+) -> tuple[tuple[ResourceClaimAllocation, ...], tuple[ObjectKey, ...]]:
+    """Return an entry for every claim of the pod: the binder adds the pod as a consumer of allocated ones, too."""
+    claims: list[ResourceClaimAllocation] = []
+    keys: list[ObjectKey] = []
+    for item in resolved.claims:
+        allocation = item.allocation or planned[item.claim.key]
+        claims.append(ResourceClaimAllocation(item.name, allocation))
+        keys.append(item.claim.key)
+    return tuple(claims), tuple(keys)
+
+
+def _extended(placement: Placement, found: tuple[AllocationResult, ...]) -> ExtendedResourceClaimAllocation | None:
+    special = placement.need.special
+    if special is None:
+        return None
+    return ExtendedResourceClaimAllocation(
+        allocation=found[-1], device_requests=special.requests, container_mappings=special.mappings
+    )
+
+
+def _nowhere(cluster: Cluster, pod: Pod, shape: Shape, steps: int) -> Outcome:
+    summary = shape.ranking.summary()
+    if summary.is_unknown:
+        message = f"the search ended after {steps} steps: {one_line(summary.folded, summary.nodes)}"
+        return OutOfBudget(pod=pod, message=message, reasons=summary.folded, wake=summary.wake, steps=steps)
+    if shape.extended:
+        offers = {state.offered for state in cluster.nodes.values()}
+        refusal = over_limit_everywhere(pod, offers, cluster.classes)
+        if refusal is not None:
+            return _refused(pod, refusal)
+    message = one_line(summary.folded, summary.nodes)
+    return Unschedulable(pod=pod, message=message, reasons=summary.folded, wake=summary.wake | Wake.POD)
+
+
+def _refused(pod: Pod, refusal: Refusal) -> Unschedulable:
+    reasons = _whole_pod(refusal)
+    return Unschedulable(pod=pod, message=one_line(reasons, 0), reasons=reasons, wake=refusal.wake)
+
+
+def _waiting(pod: Pod, refusal: Refusal) -> Waiting:
+    reasons = _whole_pod(refusal)
+    return Waiting(pod=pod, message=one_line(reasons, 0), reasons=reasons, wake=refusal.wake)
+
+
+def _whole_pod(refusal: Refusal) -> tuple[FoldedReason, ...]:
+    return tuple(FoldedReason(reason=item.reason, message=item.message, nodes=0) for item in fold([refusal]))
