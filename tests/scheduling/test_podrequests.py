@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dra_scheduling.model.pods import Container, Pod, PodSpec, ResourceRequirements
 from dra_scheduling.podrequests import container_requests, pod_requests
@@ -76,6 +78,24 @@ def test_init_containers_and_sidecars_need_their_worst_moment(init: list[str], r
     value = pod("p", *(wants(gpu=text) for text in regular), init=first)
 
     assert amounts(value) == {GPU: gpus}
+
+
+@given(
+    init=st.lists(st.tuples(st.booleans(), st.integers(0, 9)), max_size=5),
+    regular=st.lists(st.integers(0, 9), max_size=3),
+)
+def test_a_pod_needs_what_is_in_use_in_the_worst_moment_of_its_life(
+    init: list[tuple[bool, int]], regular: list[int]
+) -> None:
+    moments, running = [], 0
+    for is_sidecar, count in init:
+        moments.append(running + count)
+        running += count if is_sidecar else 0
+    moments.append(running + sum(regular))
+
+    first = [sidecar(gpu=str(count)) if is_sidecar else wants(gpu=str(count)) for is_sidecar, count in init]
+    value = pod("p", *(wants(gpu=str(count)) for count in regular), init=first)
+    assert pod_requests(value).get(GPU) == max(moments)
 
 
 def test_each_resource_has_its_own_worst_moment() -> None:

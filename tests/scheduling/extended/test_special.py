@@ -107,8 +107,8 @@ def test_every_container_is_served_enough_devices_by_requests_that_exist(value: 
 
 
 @given(value=PODS)
-def test_as_many_devices_as_kubernetes_counts_for_the_pod_are_asked_for_at_least(value: Pod) -> None:
-    assert sum(sized(claim_of(value)).values()) >= pod_requests(value).get(GPU)
+def test_exactly_as_many_devices_as_kubernetes_counts_for_the_pod_are_asked_for(value: Pod) -> None:
+    assert sum(sized(claim_of(value)).values()) == pod_requests(value).get(GPU)
 
 
 @pytest.mark.parametrize("counts", [(32,), (20, 12), (1,) * 32])
