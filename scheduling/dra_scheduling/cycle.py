@@ -15,7 +15,6 @@ from dra_scheduling.model.bindrequests import (
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment, CycleResult, Outcome, OutOfBudget, Unschedulable, Waiting
-from dra_scheduling.model.podclaims import special_claims
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
 from dra_scheduling.podclaims import ResolvedClaims, leftover_refusal, resolve
@@ -67,7 +66,7 @@ def bind_request(assignment: Assignment, backoff_limit: int | None = None) -> Bi
 
 
 def _decide(cluster: Cluster, pod: Pod) -> tuple[Outcome, int]:
-    refusal = gate_refusal(pod) or leftover_refusal(special_claims(pod, cluster.claims.special_claims_of(pod), None))
+    refusal = gate_refusal(pod) or leftover_refusal(pod, cluster.claims.special_claims_of(pod))
     if refusal is not None:
         return _waiting(pod, refusal), 0
     resolved = _resolve(cluster, pod)
