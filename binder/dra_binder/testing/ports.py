@@ -1,0 +1,277 @@
+"""The binder's ports over `InMemoryServer`."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from dra_binder.allocations import devices_of
+from dra_binder.errors import ConflictError
+from dra_binder.plan import unknown_request
+from dra_binder.ports import Ports, Presence
+from dra_binder.testing.server import InMemoryServer, S, Stored, invalid
+from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
+from dra_scheduling.model.claims import (
+    MAX_CONSUMERS_PER_CLAIM,
+    DeviceRequest,
+    ResourceClaim,
+    ResourceClaimStatus,
+)
+from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
+from dra_scheduling.model.nodeselection import NodeSelector
+from dra_scheduling.model.pods import Node, Pod, PodExtendedResourceClaimStatus
+
+
+class InMemoryClaims:
+    """ResourceClaims with the server's validation."""
+
+    __slots__ = ("_server",)
+
+    def __init__(self, server: InMemoryServer) -> None:
+        self._server = server
+
+    async def get(self, key: ObjectKey) -> ResourceClaim:
+        return self._server.current(ResourceClaim, key, f"get resourceclaims {key}")
+
+    async def create(self, claim: ResourceClaim) -> ResourceClaim:
+        action = f"create resourceclaims {claim.key}"
+
+        def apply() -> ResourceClaim:
+            if self._server.find(ResourceClaim, claim.key) is not None:
+                raise ConflictError(action, 409, reason="AlreadyExists", message=f"{claim.key} already exists")
+            requests = tuple(map(_defaulted, claim.spec.devices.requests))
+            devices = msgspec.structs.replace(claim.spec.devices, requests=requests)
+            spec = msgspec.structs.replace(claim.spec, devices=devices)
+            return self._server.put(msgspec.structs.replace(claim, spec=spec, status=ResourceClaimStatus()))
+
+        return await self._server.write(action, apply)
+
+    async def replace_finalizers(self, claim: ResourceClaim, finalizers: tuple[str, ...]) -> ResourceClaim:
+        action = f"update resourceclaims {claim.key}"
+
+        def apply() -> ResourceClaim:
+            stored = self._server.unchanged(claim, action)
+            if stored.metadata.is_deleting and set(finalizers) - set(stored.metadata.finalizers):
+                raise invalid(action, "metadata.finalizers")
+            return self._server.take_off(stored, finalizers)
+
+        return await self._server.write(action, apply)
+
+    async def replace_status(self, claim: ResourceClaim, status: ResourceClaimStatus) -> ResourceClaim:
+        action = f"update resourceclaims/status {claim.key}"
+
+        def apply() -> ResourceClaim:
+            stored = self._server.unchanged(claim, action)
+            _validate(stored, status, action)
+            return self._server.put(msgspec.structs.replace(stored, status=status))
+
+        return await self._server.write(action, apply)
+
+    async def delete(self, claim: ResourceClaim) -> ResourceClaim | None:
+        action = f"delete resourceclaims {claim.key}"
+
+        def apply() -> ResourceClaim | None:
+            stored = self._server.expected(claim, action)
+            if not stored.metadata.finalizers:
+                self._server.remove(ResourceClaim, claim.key)
+                return None
+            since = stored.metadata.deletion_timestamp or self._server.clock.now()
+            metadata = msgspec.structs.replace(stored.metadata, deletion_timestamp=since)
+            return self._server.put(msgspec.structs.replace(stored, metadata=metadata))
+
+        return await self._server.write(action, apply)
+
+
+class InMemoryPods:
+    """Pods; bindings are counted in `server.bindings`."""
+
+    __slots__ = ("_server",)
+
+    def __init__(self, server: InMemoryServer) -> None:
+        self._server = server
+
+    async def get(self, key: ObjectKey) -> Pod:
+        return self._server.current(Pod, key, f"get pods {key}")
+
+    async def patch_status(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> Pod:
+        action = f"patch pods/status {pod.key}"
+
+        def apply() -> Pod:
+            stored = self._server.expected(pod, action)
+            changed = msgspec.structs.replace(stored.status, extended_resource_claim_status=status)
+            return self._server.put(msgspec.structs.replace(stored, status=changed))
+
+        return await self._server.write(action, apply)
+
+    async def bind(self, pod: Pod, node: str) -> None:
+        action = f"create pods/binding {pod.key}"
+
+        def apply() -> None:
+            stored = self._server.expected(pod, action)
+            if stored.spec.node_name or stored.metadata.is_deleting:
+                raise ConflictError(action, 409, reason="Conflict", message="pod is assigned or being deleted")
+            self._server.bindings.append((pod.metadata.uid, node))
+            spec = msgspec.structs.replace(stored.spec, node_name=node)
+            self._server.put(msgspec.structs.replace(stored, spec=spec))
+
+        await self._server.write(action, apply)
+
+
+class InMemoryBindRequests:
+    """BindRequests."""
+
+    __slots__ = ("_server",)
+
+    def __init__(self, server: InMemoryServer) -> None:
+        self._server = server
+
+    async def patch_status(self, request: BindRequest, status: BindRequestStatus) -> None:
+        action = f"patch bindrequests/status {request.key}"
+
+        def apply() -> None:
+            stored = self._server.expected(request, action)
+            self._server.put(msgspec.structs.replace(stored, status=status))
+
+        await self._server.write(action, apply)
+
+    async def delete(self, request: BindRequest) -> None:
+        action = f"delete bindrequests {request.key}"
+
+        def apply() -> None:
+            self._server.expected(request, action)
+            self._server.remove(BindRequest, request.key)
+
+        await self._server.write(action, apply)
+
+
+class InMemoryView:
+    """A cache that shows each change `lag` seconds late.
+
+    Devices are published for every node unless `presences` says otherwise; `matches` reads `matchFields` only.
+    """
+
+    __slots__ = ("_objects", "_position", "_server", "contended", "lag", "presences")
+
+    def __init__(self, server: InMemoryServer, lag: float = 0.0) -> None:
+        self._server = server
+        self._objects: dict[tuple[type[Stored], ObjectKey], Stored] = dict(server.objects)
+        self._position = len(server.changes)
+        self.lag = lag
+        self.presences: dict[DeviceID, Presence] = {}
+        self.contended: set[PoolKey] = set()
+
+    def bind_request(self, key: ObjectKey) -> BindRequest | None:
+        return self._find(BindRequest, key)
+
+    def bind_requests_holding(self, device: DeviceID) -> Iterable[BindRequest]:
+        return tuple(request for request in self.all(BindRequest) if not request.phase and device in _promised(request))
+
+    def claim(self, key: ObjectKey) -> ResourceClaim | None:
+        return self._find(ResourceClaim, key)
+
+    def claims_holding(self, device: DeviceID) -> Iterable[ResourceClaim]:
+        return tuple(claim for claim in self.all(ResourceClaim) if device in devices_of(claim.status.allocation))
+
+    def claims_of_pod(self, uid: str) -> Iterable[ResourceClaim]:
+        for claim in self.all(ResourceClaim):
+            owner = claim.metadata.controller
+            if (owner is not None and owner.uid == uid) or any(one.uid == uid for one in claim.status.reserved_for):
+                yield claim
+
+    def pod(self, key: ObjectKey) -> Pod | None:
+        return self._find(Pod, key)
+
+    def node(self, name: str) -> Node | None:
+        return self._find(Node, ObjectKey("", name))
+
+    def matches(self, selector: NodeSelector, node: str) -> bool:
+        return any(
+            all(node in requirement.values for requirement in term.match_fields)
+            for term in selector.node_selector_terms
+        )
+
+    def presence(self, device: DeviceID, node: str) -> Presence:
+        return self.presences.get(device, Presence.REACHABLE)
+
+    def progress(self) -> int:
+        self._catch_up()
+        return self._server.changes[self._position - 1].version if self._position else 0
+
+    def is_contended(self, pools: Iterable[PoolKey]) -> bool:
+        return not self.contended.isdisjoint(pools)
+
+    def all(self, kind: type[S]) -> tuple[S, ...]:
+        """Return all objects of the kind as the cache has them."""
+        self._catch_up()
+        return tuple(value for value in self._objects.values() if isinstance(value, kind))
+
+    def _find(self, kind: type[S], key: ObjectKey) -> S | None:
+        self._catch_up()
+        value = self._objects.get((kind, key))
+        return value if isinstance(value, kind) else None
+
+    def _catch_up(self) -> None:
+        for change in self._server.changes[self._position :]:
+            if change.at + self.lag > self._server.clock.elapsed():
+                return
+            self._position += 1
+            if change.value is None:
+                self._objects.pop((change.kind, change.key), None)
+            else:
+                self._objects[change.kind, change.key] = change.value
+
+
+class InMemoryReport:
+    """What was reported: event, pod UID, reason."""
+
+    __slots__ = ("events",)
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, str, str]] = []
+
+    def bound(self, request: BindRequest, pod: Pod) -> None:
+        self.events.append(("Bound", pod.metadata.uid, ""))
+
+    def failed(self, request: BindRequest, pod: Pod, reason: str) -> None:
+        self.events.append(("BindFailed", pod.metadata.uid, reason))
+
+
+def in_memory_ports(server: InMemoryServer, view: InMemoryView, report: InMemoryReport) -> Ports:
+    """Return all ports over one server."""
+    return Ports(
+        claims=InMemoryClaims(server),
+        pods=InMemoryPods(server),
+        bind_requests=InMemoryBindRequests(server),
+        view=view,
+        clock=server.clock,
+        report=report,
+    )
+
+
+def _validate(stored: ResourceClaim, status: ResourceClaimStatus, action: str) -> None:
+    before, uids = stored.status, [consumer.uid for consumer in status.reserved_for]
+    is_changed = before.allocation is not None and status.allocation not in (None, before.allocation)
+    if is_changed or (status.allocation and unknown_request(status.allocation, stored.spec.devices.requests)):
+        raise invalid(action, "status.allocation")
+    new = set(uids) - {consumer.uid for consumer in before.reserved_for}
+    if (
+        (uids and status.allocation is None)
+        or (new and stored.metadata.is_deleting)
+        or len(set(uids)) != len(uids)
+        or len(uids) > MAX_CONSUMERS_PER_CLAIM
+    ):
+        raise invalid(action, "status.reservedFor")
+
+
+def _defaulted(request: DeviceRequest) -> DeviceRequest:
+    exact = request.exactly
+    if exact is None:
+        return request
+    filled = msgspec.structs.replace(exact, allocation_mode=exact.mode, count=exact.wanted)
+    return msgspec.structs.replace(request, exactly=filled)
+
+
+def _promised(request: BindRequest) -> Iterator[DeviceID]:
+    for entry in request.spec.resource_claim_allocations:
+        yield from devices_of(entry.allocation)
+    if request.spec.extended_resource_claim_allocation is not None:
+        yield from devices_of(request.spec.extended_resource_claim_allocation.allocation)
