@@ -182,6 +182,29 @@ def test_ctrl_c_leaves_neither_program_nor_folder(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.controlplane
+def test_a_control_plane_that_was_left_running_is_not_taken_for_an_abandoned_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    program = (
+        "from dra_controlplane.server import ControlPlane, Ending\n"
+        "plane = ControlPlane(ending=Ending.BY_HAND); plane.start()\n"
+        "print(plane.folder, plane.kubeconfig, plane.stop_command, sep='\\n', flush=True)\n"
+    )
+    with owner_below(tmp_path, program) as owner:
+        assert owner.stdout is not None
+        folder, config, stop_command = owner.stdout.read().splitlines()
+    try:
+        os.utime(folder, (0, 0))
+        OwnedFolder().remove()
+
+        assert ApiClient.from_kubeconfig(Path(config)).items("v1/namespaces")
+    finally:
+        subprocess.run(["sh", "-c", stop_command], check=True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_folder_of_a_killed_owner_is_removed_by_a_later_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,9 +222,9 @@ def test_the_folder_of_a_killed_owner_is_removed_by_a_later_start(
     latest.remove()
 
 
-def owner_below(folder: Path) -> subprocess.Popen[str]:
+def owner_below(folder: Path, program: str = OWNER) -> subprocess.Popen[str]:
     environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(Path(__file__).parent)}
-    command = [sys.executable, "-c", OWNER]
+    command = [sys.executable, "-c", program]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 

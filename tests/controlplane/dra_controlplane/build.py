@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dra_controlplane.errors import ControlPlaneError
+from dra_controlplane.process import guarded
 from dra_controlplane.toolchain import find_or_install_go
 
 DEFAULT_VERSION = "1.37"
@@ -145,7 +146,7 @@ def _only_one_builder(module: Module) -> Iterator[None]:
 def _build(go: Path, module: Module, name: str, position: str) -> None:
     unfinished = module.cache / f".{name}.unfinished"
     stamp = f"-X k8s.io/component-base/version.gitVersion={module.version}"
-    command = [str(go), "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-o", str(unfinished)]
+    command = [*guarded(), str(go), "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-o", str(unfinished)]
     command += ["-ldflags", f"-s -w {stamp}", PACKAGES[name]]
     # No C compiler on a bare machine, and no other tool chain than the one that was found.
     environment = {**os.environ, "CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": ""}

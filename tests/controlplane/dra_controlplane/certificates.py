@@ -10,6 +10,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME = dt.timedelta(days=30)
+# Python 3.13 and newer verify strictly: key identifiers everywhere, and a stated use for the authority.
+SIGNS_ONLY = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
 
 
 class Authority:
@@ -24,6 +36,7 @@ class Authority:
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dra-control-plane")])
         builder = _builder(self._name, self._key).issuer_name(self._name)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder = builder.add_extension(SIGNS_ONLY, critical=True)
         self.certificate = folder / "ca.crt"
         self.certificate.write_bytes(_pem(builder.sign(self._key, hashes.SHA256())))
 
@@ -51,6 +64,8 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(subject, key).issuer_name(self._name)
         builder = builder.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        builder = builder.add_extension(issuer, critical=False)
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         certificate = self._folder / f"{stem}.crt"
@@ -68,6 +83,7 @@ def _builder(subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.Certif
         # An hour back: clocks of containers on one machine differ at times.
         .not_valid_before(now - dt.timedelta(hours=1))
         .not_valid_after(now + LIFETIME)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 
 

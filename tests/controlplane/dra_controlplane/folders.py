@@ -12,22 +12,22 @@ YOUNG_SECONDS = 60.0
 
 
 class OwnedFolder:
-    """A temporary folder, locked for as long as its owner lives."""
+    """A temporary folder, locked for as long as its owner, or a program that was handed the lock, lives."""
 
-    __slots__ = ("_lock", "path")
+    __slots__ = ("lock", "path")
 
     def __init__(self) -> None:
         _remove_abandoned()
         self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._lock = os.open(self.path, os.O_RDONLY)
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.lock = os.open(self.path, os.O_RDONLY)
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
 
     def remove(self) -> None:
         """Deletes all of it; harmless when done before."""
-        if self._lock >= 0:
+        if self.lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
-            os.close(self._lock)
-            self._lock = -1
+            os.close(self.lock)
+            self.lock = -1
 
 
 def _remove_abandoned() -> None:

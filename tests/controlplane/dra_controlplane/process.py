@@ -11,23 +11,29 @@ GUARD = Path(__file__).with_name("guard.py")
 TAIL_BYTES = 3_000
 
 
+def guarded() -> list[str]:
+    """What to put before a command, so that it ends with this thread of this process."""
+    # -I -S: the guard needs nothing but the standard library, and starts in half the time.
+    return [sys.executable, "-I", "-S", str(GUARD), str(os.getpid())]
+
+
 class Component:
     """A running program in a session of its own, so that Ctrl-C reaches its owner first."""
 
     __slots__ = ("_process", "log", "name")
 
-    def __init__(self, name: str, command: Sequence[str], *, log: Path, guarded: bool = True) -> None:
+    def __init__(self, name: str, command: Sequence[str], *, log: Path, lock: int) -> None:
         self.name = name
         self.log = log
-        # -I -S: the guard needs nothing but the standard library, and starts in half the time.
-        guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid())] if guarded else []
         with log.open("ab") as output:
             self._process = subprocess.Popen(
-                [*guard, *command],
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                # Whoever lives in the folder keeps it from being removed as abandoned.
+                pass_fds=(lock,),
             )
 
     @property

@@ -27,7 +27,7 @@ from dra_controlplane.commands import (
 )
 from dra_controlplane.errors import ControlPlaneError
 from dra_controlplane.folders import OwnedFolder
-from dra_controlplane.process import Component
+from dra_controlplane.process import Component, guarded
 from dra_controlplane.waiting import wait_until
 
 READY_SECONDS = 120.0
@@ -197,8 +197,8 @@ class ControlPlane:
         self._run("kube-apiserver", command)
 
     def _run(self, name: str, command: Sequence[str]) -> Component:
-        guarded = self._ending is Ending.WITH_OWNER
-        component = Component(name, command, log=self.folder / f"{name}.log", guarded=guarded)
+        guard = guarded() if self._ending is Ending.WITH_OWNER else []
+        component = Component(name, [*guard, *command], log=self.folder / f"{name}.log", lock=self._owned.lock)
         self._components[name] = component
         return component
 
@@ -227,7 +227,7 @@ class ControlPlane:
     def _is_ready(self) -> bool:
         try:
             self.client().request("GET", "/readyz")
-        except (ApiError, OSError, HTTPException):
+        except (ApiError, ConnectionError, TimeoutError, HTTPException):
             return False
         return True
 
