@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 SYNCED := $(VENV)/.synced
 
-TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/demo:$(CURDIR)/tests/bench
+TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/cases:$(CURDIR)/tests/demo:$(CURDIR)/tests/bench
 
 .DEFAULT_GOAL := help
 .PHONY: help sync lock demo test lint fmt bench run control-plane clean
