@@ -17,12 +17,11 @@ MACHINE_PATH = re.compile(r"(?<![\w./$-])/(?:home/|root/|Users/|tm[p]/|wor[k]/ma
 
 
 def project_files() -> Iterator[tuple[str, Path]]:
-    for top in ROOT.iterdir():
-        if top.name.startswith(".") and top.name != ".ci":
-            continue
-        for path in [top, *top.rglob("*")] if top.is_dir() else [top]:
-            if path.is_file() and "__pycache__" not in path.parts:
-                yield path.relative_to(ROOT).as_posix(), path
+    for path in ROOT.rglob("*"):
+        inside = path.relative_to(ROOT)
+        hidden = any((part.startswith(".") and part != ".ci") or part == "__pycache__" for part in inside.parts)
+        if path.is_file() and not hidden:
+            yield inside.as_posix(), path
 
 
 def lines() -> Iterator[tuple[str, str]]:
