@@ -3,11 +3,6 @@
 from collections.abc import Iterator
 
 
-def lowest(mask: int) -> int:
-    """Return the mask of the smallest member. The mask must not be empty."""
-    return mask & -mask
-
-
 def smallest(mask: int, count: int) -> int:
     """Return the mask of the `count` smallest members, or the whole mask where it has no more."""
     kept = 0

@@ -53,7 +53,7 @@ class NodePool:
     Nodes that reach the same devices share one object. Bits of devices out of reach are never set in any answer.
     """
 
-    __slots__ = ("_free", "_groups", "_stamp", "_verdicts", "everything", "key", "pool", "sights", "width")
+    __slots__ = ("_free", "_groups", "_stamp", "_verdicts", "everything", "key", "pinned", "pool", "sights", "width")
 
     def __init__(self, key: PoolKey, pool: PoolState, sights: tuple[Sight, ...]) -> None:
         self.key = key
@@ -61,8 +61,10 @@ class NodePool:
         self.sights = sights
         self.width = sights[-1].offset + len(sights[-1].piece.devices) if sights else 0
         self.everything = 0
+        self.pinned = 0
         for sight in sights:
             self.everything |= sight.visible << sight.offset
+            self.pinned |= (sight.visible & sight.piece.pinned) << sight.offset
         self._verdicts: dict[Selection, Verdict] = {}
         self._groups: dict[str, dict[AttributeKey, int]] = {}
         self._stamp: object = None

@@ -91,6 +91,7 @@ class Piece:
         "key",
         "name",
         "needs",
+        "pinned",
         "placements",
         "reach",
         "unusable",
@@ -105,6 +106,7 @@ class Piece:
         self.everything = (1 << len(spec.devices)) - 1
         self.placements = _placements(content)
         self.reach = _reach(self.placements)
+        self.pinned = _pinned(spec.devices, self.placements)
         self.needs = _needs(spec.devices)
         self.unusable = 0
         for mask in self.needs.values():
@@ -185,6 +187,16 @@ def _reach(placements: Placement | tuple[Placement, ...]) -> Reach:
     for placement in set(placements):
         union |= placement.reach
     return union
+
+
+def _pinned(devices: tuple[Device, ...], placements: Placement | tuple[Placement, ...]) -> int:
+    """Return the devices that tie an allocation to one node."""
+    mask = 0
+    for number, device in enumerate(devices):
+        placement = placements if isinstance(placements, Placement) else placements[number]
+        if placement.node or device.binds_to_node:
+            mask |= 1 << number
+    return mask
 
 
 def _needs(devices: tuple[Device, ...]) -> Mapping[str, int]:

@@ -3,7 +3,8 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-from dra_scheduling.cel import Program, compile_selector
+from dra_scheduling.cel import DeviceView, EvaluationError, Program, compile_selector
+from dra_scheduling.model.slices import Device
 
 
 class SelectorText(NamedTuple):
@@ -24,6 +25,17 @@ class Selection:
     def __init__(self, texts: tuple[SelectorText, ...]) -> None:
         self.origins = tuple(text.origin for text in texts)
         self.programs: tuple[Program, ...] = tuple(compile_selector(text.expression) for text in texts)
+
+    def may_select(self, driver: str) -> bool:
+        """Whether some device of the driver could be selected, as far as the driver alone tells."""
+        bare = DeviceView.of(driver, Device(name=""))
+        for program in self.programs:
+            try:
+                if not program.evaluate(bare):
+                    return False
+            except EvaluationError:
+                continue
+        return True
 
 
 @lru_cache(maxsize=4096)
