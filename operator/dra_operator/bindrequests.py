@@ -1,0 +1,153 @@
+"""Writes decisions down as BindRequests: one a pod, in the place of what is left of earlier ones."""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
+from dra_binder.plan import pod_uid_of
+from dra_operator.api import Api, Json
+from dra_operator.cache import Cache
+from dra_operator.kinds import BIND_REQUESTS
+from dra_operator.logs import Log, log
+from dra_scheduling.cycle import bind_request
+from dra_scheduling.model.bindrequests import FAILED, BindRequest
+from dra_scheduling.model.outcomes import Assignment
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.wire import InvalidObjectError, read_as, write, write_value
+
+TURNS = 5
+FIRST_PAUSE = 0.2
+
+_log = log("bindrequests")
+
+
+class Reports(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told how it ended: the scheduler's thread, and for failures the pod."""
+
+    written: Callable[[Pod], None]
+    unwritten: Callable[[Pod], None]
+    refused: Callable[[Pod, str], None]
+
+
+class BindRequestWriter:
+    """A number of writers behind one queue."""
+
+    def __init__(
+        self, api: Api, cache: Cache, reports: Reports, *, backoff_limit: int, may_write: Callable[[], bool]
+    ) -> None:
+        self._api = api
+        self._cache = cache
+        self._reports = reports
+        self._backoff_limit = backoff_limit
+        self._may_write = may_write
+        self._waiting: asyncio.Queue[Assignment] = asyncio.Queue()
+
+    def submit(self, assignment: Assignment) -> None:
+        """Write the decision down soon."""
+        self._waiting.put_nowait(assignment)
+
+    async def run(self) -> None:
+        """Be one of the writers, until cancelled."""
+        while True:
+            assignment = await self._waiting.get()
+            await self.write(assignment)
+
+    async def write(self, assignment: Assignment) -> None:
+        """Write one decision down and report how it ended."""
+        pod = assignment.pod
+        line = _log.bind(pod=str(pod.key), node=assignment.node, bindrequest=str(pod.key))
+        try:
+            is_written = self._is_wanted(pod) and await self._insist(assignment, line)
+        except ApiError as error:
+            line.warning("could not write a BindRequest", error=str(error))
+            self._reports.refused(pod, str(error))
+            is_written = False
+        except BaseException:
+            self._reports.unwritten(pod)
+            raise
+        if is_written:
+            line.info("decided", claims=[str(key) for key in assignment.claim_keys], extended=_devices(assignment))
+            self._reports.written(pod)
+        else:
+            self._reports.unwritten(pod)
+
+    def _is_wanted(self, pod: Pod) -> bool:
+        """Whether the pod is still there to be bound, and this replica still the one to decide."""
+        current = self._cache.get(Pod, pod.key)
+        return (
+            self._may_write()
+            and current is not None
+            and current.metadata.uid == pod.metadata.uid
+            and not current.metadata.is_deleting
+            and not current.spec.node_name
+        )
+
+    async def _insist(self, assignment: Assignment, line: Log) -> bool:
+        """Return whether a living BindRequest for the pod is there in the end.
+
+        After a conflict or an unclear answer the server's own object says what is to be done.
+        """
+        found = self._cache.get(BindRequest, assignment.pod.key)
+        for turn in range(1, TURNS + 1):
+            try:
+                return await self._write_over(found, assignment)
+            except (ConflictError, MissingError) as error:
+                line.debug("the BindRequest is not as expected", error=str(error))
+                if turn == TURNS:
+                    raise
+            except (ThrottledError, UnclearError) as error:
+                if turn == TURNS:
+                    raise
+                pause = error.retry_after if isinstance(error, ThrottledError) else 0.0
+                await asyncio.sleep(max(pause, FIRST_PAUSE * 2**turn))
+            if not self._is_wanted(assignment.pod):
+                return False
+            found = await self._read(assignment.pod)
+        return False
+
+    async def _write_over(self, found: BindRequest | None, assignment: Assignment) -> bool:
+        wanted = bind_request(assignment, self._backoff_limit)
+        if found is not None and pod_uid_of(found) != assignment.pod.metadata.uid:
+            await self._delete(found)
+            found = None
+        if found is None:
+            await self._api.create(BIND_REQUESTS.collection_path(wanted.metadata.namespace), write(wanted))
+            return True
+        if found.metadata.is_deleting:
+            raise ConflictError("replace bindrequest", 409, reason="Conflict", message="it is being deleted")
+        if found.phase == FAILED:
+            await self._api.replace(BIND_REQUESTS.object_path(found.key), _successor(found, wanted))
+        # Otherwise another replica was faster, or an earlier request of ours was applied without an answer.
+        return True
+
+    async def _read(self, pod: Pod) -> BindRequest | None:
+        try:
+            return read_as(BindRequest, await self._api.get(BIND_REQUESTS.object_path(pod.key)))
+        except MissingError:
+            return None
+        except InvalidObjectError as error:
+            raise ApiError(f"use bindrequest {pod.key}", 0, reason="Invalid", message=str(error)) from error
+
+    async def _delete(self, found: BindRequest) -> None:
+        options: Json = {"preconditions": {"uid": found.metadata.uid}}
+        try:
+            await self._api.delete(BIND_REQUESTS.object_path(found.key), options)
+        except MissingError:
+            return
+
+
+def _successor(found: BindRequest, wanted: BindRequest) -> Json:
+    """Return the object with the new decision; what other people put on it stays."""
+    metadata = msgspec.structs.replace(
+        found.metadata,
+        labels={**found.metadata.labels, **wanted.metadata.labels},
+        owner_references=wanted.metadata.owner_references,
+    )
+    return {**write(wanted), "metadata": write_value(metadata)}
+
+
+def _devices(assignment: Assignment) -> list[str]:
+    extended = assignment.extended
+    return [str(result.device_id) for result in extended.allocation.devices.results] if extended is not None else []

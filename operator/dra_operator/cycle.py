@@ -1,0 +1,248 @@
+"""The scheduler's thread: keeps the library's `Cluster` true by messages, and decides what its queue has ready."""
+
+import datetime as dt
+import queue
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from dra_binder.plan import pod_key_of, pod_uid_of
+from dra_operator.logs import log
+from dra_operator.metrics import CYCLE_SECONDS, IN_FLIGHT, OUTCOMES, QUEUE
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle import schedule
+from dra_scheduling.model.bindrequests import FAILED, BindRequest
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.outcomes import Assignment, Outcome
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.wire import KubernetesObject, key_of
+
+# Seconds. With the default of 5 ms the event loop waits that long for the interpreter at every step of a cycle.
+SWITCH_INTERVAL = 0.0005
+IDLE_SECONDS = 60.0
+BATCH = 5_000
+
+_log = log("cycle")
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """An object is new or different."""
+
+    value: KubernetesObject
+
+
+class Removed(msgspec.Struct, frozen=True):
+    """An object is gone; this is how it was last seen."""
+
+    value: KubernetesObject
+
+
+class Written(msgspec.Struct, frozen=True):
+    """The decision about a pod is in the API."""
+
+    uid: str
+
+
+class Unwritten(msgspec.Struct, frozen=True):
+    """The decision about a pod could not be written down: it does not hold."""
+
+    pod: Pod
+
+
+class Lead(msgspec.Struct, frozen=True):
+    """Whether this replica is to decide from now on."""
+
+    is_leading: bool
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """The thread is to end."""
+
+
+Message = Changed | Removed | Written | Unwritten | Lead | Stop
+Inbox = queue.SimpleQueue[Message]
+
+
+class SchedulerCore:
+    """Takes messages in and makes decisions; one thread's own. `now` is wall-clock time in seconds."""
+
+    __slots__ = ("_cluster", "_cycle_pods", "_in_flight", "_is_leading", "_queue")
+
+    def __init__(self, cluster: Cluster, pods: SchedulingQueue, *, cycle_pods: int) -> None:
+        self._cluster = cluster
+        self._queue = pods
+        self._cycle_pods = cycle_pods
+        self._in_flight: set[str] = set()
+        self._is_leading = False
+
+    def take_in(self, message: Message, now: float) -> None:
+        """Let the cluster and the queue know what happened."""
+        match message:
+            case Changed(value):
+                self._changed(value, now)
+            case Removed(value):
+                self._removed(value, now)
+            case Written(uid):
+                self._in_flight.discard(uid)
+            case Unwritten(pod):
+                self._unwritten(pod, now)
+            case Lead(is_leading):
+                self._is_leading = is_leading
+            case Stop():
+                pass
+
+    def decide(self, now: float) -> tuple[Outcome, ...]:
+        """Return the outcomes for the next pods in turn; those that fit are counted in the cluster."""
+        # Decisions that cannot be written as fast as they are made would only grow old.
+        room = 2 * self._cycle_pods - len(self._in_flight)
+        if not self._is_leading or room <= 0:
+            return ()
+        pods = self._queue.take(now, min(self._cycle_pods, room))
+        outcomes = tuple(self._outcomes(pods, now)) if pods else ()
+        for outcome in outcomes:
+            self._queue.settle(outcome, now)
+            OUTCOMES.labels(type(outcome).__name__.lower()).inc()
+            if isinstance(outcome, Assignment):
+                self._in_flight.add(outcome.pod.metadata.uid)
+        self._measure()
+        return outcomes
+
+    def next_time(self, now: float) -> float:
+        """Return how many seconds may pass before there is something to decide, if nothing happens."""
+        when = self._queue.next_time() if self._is_leading else None
+        if when is None or len(self._in_flight) >= 2 * self._cycle_pods:
+            return IDLE_SECONDS
+        return min(max(when - now, 0.0), IDLE_SECONDS)
+
+    def _outcomes(self, pods: Sequence[Pod], now: float) -> Iterator[Outcome]:
+        try:
+            with CYCLE_SECONDS.time():
+                yield from schedule(self._cluster, pods).outcomes
+        except Exception:  # noqa: BLE001  whatever it is, it concerns these pods alone
+            _log.exception("a decision failed", pods=[str(pod.key) for pod in pods][:20])
+            for pod in pods:
+                self._cluster.forget(pod.metadata.uid)
+            if len(pods) > 1:
+                # One of them is to blame; the others shall not pay for it.
+                for pod in pods:
+                    yield from self._outcomes((pod,), now)
+            else:
+                self._queue.failed(pods[0].metadata.uid, 1, now)
+
+    def _changed(self, value: KubernetesObject, now: float) -> None:
+        if isinstance(value, Pod):
+            before = self._cluster.pod(value.key)
+            if before is not None and before.metadata.uid != value.metadata.uid:
+                self._queue.forget(before.metadata.uid)
+        wake = self._cluster.apply(value)
+        if isinstance(value, BindRequest):
+            if value.phase == FAILED:
+                self._queue.failed(pod_uid_of(value), value.status.failed_attempts, _moment(value, now))
+            self._look_at(pod_key_of(value), now)
+        elif isinstance(value, Pod):
+            self._look_at(value.key, now)
+        self._queue.wake(wake, now)
+
+    def _removed(self, value: KubernetesObject, now: float) -> None:
+        if isinstance(value, Pod):
+            self._queue.forget(value.metadata.uid)
+        wake = self._cluster.remove(type(value), key_of(value))
+        if isinstance(value, BindRequest):
+            self._look_at(pod_key_of(value), now)
+        self._queue.wake(wake, now)
+
+    def _unwritten(self, pod: Pod, now: float) -> None:
+        uid = pod.metadata.uid
+        self._in_flight.discard(uid)
+        self._queue.failed(uid, 1, now)
+        wake = self._cluster.forget(uid)
+        self._look_at(pod.key, now)
+        self._queue.wake(wake, now)
+
+    def _look_at(self, key: ObjectKey, now: float) -> None:
+        """Make the queue hold the pod of this name exactly if it is pending."""
+        pod = self._cluster.pod(key)
+        if pod is None:
+            return
+        if self._cluster.is_pending(pod):
+            self._queue.offer(pod, now)
+        elif pod.spec.node_name or pod.is_finished or pod.metadata.is_deleting:
+            self._queue.forget(pod.metadata.uid)
+        else:
+            self._queue.withdraw(pod.metadata.uid)
+
+    def _measure(self) -> None:
+        depth = self._queue.depth
+        QUEUE.labels("ready").set(depth.ready)
+        QUEUE.labels("waiting").set(depth.waiting)
+        QUEUE.labels("held").set(depth.held)
+        IN_FLIGHT.set(len(self._in_flight))
+
+
+class CycleThread(threading.Thread):
+    """Runs a core until it is told to stop. Calls `deliver` and `failed` from its own thread."""
+
+    def __init__(
+        self,
+        core: SchedulerCore,
+        *,
+        clock: Callable[[], float],
+        deliver: Callable[[tuple[Outcome, ...]], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        super().__init__(name="scheduling cycle", daemon=True)
+        self.inbox: Inbox = queue.SimpleQueue()
+        self._core = core
+        self._clock = clock
+        self._deliver = deliver
+        self._failed = failed
+
+    def changed(self, value: KubernetesObject) -> None:
+        """Tell the core of an object; to be called from the event loop."""
+        self.inbox.put(Changed(value))
+
+    def removed(self, value: KubernetesObject) -> None:
+        """Tell the core of an object that went; to be called from the event loop."""
+        self.inbox.put(Removed(value))
+
+    def run(self) -> None:
+        """Take in and decide in turn, so that no decision is made on old news."""
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        try:
+            while self._turn():
+                pass
+        except BaseException as error:
+            self._failed(error)
+            raise
+
+    def _turn(self) -> bool:
+        for message in self._messages(self._core.next_time(self._clock())):
+            if isinstance(message, Stop):
+                return False
+            try:
+                self._core.take_in(message, self._clock())
+            except Exception:  # noqa: BLE001  whatever it is, it concerns this object alone
+                _log.exception("an object could not be taken in", message=repr(message)[:1_000])
+        outcomes = self._core.decide(self._clock())
+        if outcomes:
+            self._deliver(outcomes)
+        return True
+
+    def _messages(self, seconds: float) -> Iterator[Message]:
+        try:
+            yield self.inbox.get(timeout=seconds) if seconds > 0 else self.inbox.get_nowait()
+            for _ in range(BATCH):
+                yield self.inbox.get_nowait()
+        except queue.Empty:
+            return
+
+
+def _moment(request: BindRequest, now: float) -> float:
+    text = request.status.last_attempt_time
+    try:
+        return dt.datetime.fromisoformat(text).timestamp() if text else now
+    except ValueError:
+        return now

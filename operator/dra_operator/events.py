@@ -1,0 +1,157 @@
+"""Kubernetes Events about objects: best effort, counted instead of repeated, never in the way of anything."""
+
+import asyncio
+import datetime as dt
+import hashlib
+from collections import OrderedDict
+from enum import StrEnum
+from http import HTTPStatus
+
+import msgspec
+
+from dra_binder.errors import ApiError, ConflictError, MissingError
+from dra_operator.api import Api, Json
+from dra_operator.kinds import BY_KIND
+from dra_operator.logs import log
+from dra_operator.metrics import EVENTS
+from dra_operator.pacing import Clock, TokenBucket
+from dra_scheduling.wire import KubernetesObject
+
+COMPONENT = "dra-scheduler"
+MAX_WAITING = 1_000
+MAX_REMEMBERED = 20_000
+MAX_MESSAGE = 1_024
+DEFAULT_NAMESPACE = "default"
+
+_log = log("events")
+
+
+class Severity(StrEnum):
+    """The two types of Events."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+class Regarding(msgspec.Struct, frozen=True, kw_only=True):
+    """The object that an Event is about."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+    @classmethod
+    def of(cls, value: KubernetesObject) -> "Regarding":
+        """Return the reference to a value."""
+        meta = value.metadata
+        return cls(
+            api_version=BY_KIND[type(value)].api_version,
+            kind=type(value).__name__,
+            namespace=meta.namespace,
+            name=meta.name,
+            uid=meta.uid,
+        )
+
+    def write(self) -> Json:
+        """Return the `involvedObject` of an Event."""
+        plain = {"apiVersion": self.api_version, "kind": self.kind, "name": self.name, "uid": self.uid}
+        return {**plain, "namespace": self.namespace} if self.namespace else plain
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to tell about an object."""
+
+    regarding: Regarding
+    severity: Severity
+    reason: str
+    message: str
+
+    @property
+    def name(self) -> str:
+        """The name of the Event: one per object and reason, so that repetitions are counted there."""
+        digest = hashlib.sha256(f"{self.regarding.uid}/{self.reason}".encode()).hexdigest()[:16]
+        return f"{self.regarding.name[:230].rstrip('-.')}.{digest}"
+
+    @property
+    def collection(self) -> str:
+        """The path of the Events of the object's namespace."""
+        return f"/api/v1/namespaces/{self.regarding.namespace or DEFAULT_NAMESPACE}/events"
+
+
+class Recorder:
+    """Writes notices one after the other. Under load the normal ones are dropped first."""
+
+    def __init__(self, api: Api, identity: str, clock: Clock) -> None:
+        self._api = api
+        self._identity = identity
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._waiting: asyncio.Queue[Notice] = asyncio.Queue(MAX_WAITING)
+        self._buckets = {
+            Severity.NORMAL: TokenBucket(rate=2, burst=20, clock=clock),
+            Severity.WARNING: TokenBucket(rate=20, burst=100, clock=clock),
+        }
+
+    def tell(self, notice: Notice) -> None:
+        """Write the notice soon, or never."""
+        if self._waiting.full() or not self._buckets[notice.severity].take():
+            EVENTS.labels(notice.reason, "dropped").inc()
+            return
+        self._waiting.put_nowait(notice)
+
+    async def run(self) -> None:
+        """Write what is told, until cancelled."""
+        while True:
+            notice = await self._waiting.get()
+            try:
+                await self._write(notice)
+            except ApiError as error:
+                EVENTS.labels(notice.reason, "failed").inc()
+                if error.code != HTTPStatus.FORBIDDEN:
+                    _log.debug("could not write an event", reason=notice.reason, error=str(error))
+            else:
+                EVENTS.labels(notice.reason, "written").inc()
+
+    async def _write(self, notice: Notice) -> None:
+        name, path = notice.name, f"{notice.collection}/{notice.name}"
+        count = self._counts.pop(name, 0)
+        if count:
+            try:
+                await self._api.patch(path, self._repetition(notice, count + 1))
+            except MissingError:
+                count = 0
+        if not count:
+            try:
+                await self._api.create(notice.collection, self._event(notice))
+            except ConflictError:
+                count = int((await self._api.get(path)).get("count") or 1)
+                await self._api.patch(path, self._repetition(notice, count + 1))
+        self._counts[name] = count + 1
+        if len(self._counts) > MAX_REMEMBERED:
+            self._counts.popitem(last=False)
+
+    def _event(self, notice: Notice) -> Json:
+        now = _now()
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": notice.name, "namespace": notice.regarding.namespace or DEFAULT_NAMESPACE},
+            "involvedObject": notice.regarding.write(),
+            "type": notice.severity.value,
+            "reason": notice.reason,
+            "message": notice.message[:MAX_MESSAGE],
+            "count": 1,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "source": {"component": COMPONENT},
+            "reportingComponent": COMPONENT,
+            "reportingInstance": self._identity,
+        }
+
+    def _repetition(self, notice: Notice, count: int) -> Json:
+        return {"count": count, "message": notice.message[:MAX_MESSAGE], "lastTimestamp": _now()}
+
+
+def _now() -> str:
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,155 @@
+"""From watch events to values: decodes, drops what is no news, and passes the rest on.
+
+An object that cannot be used counts as absent, with one exception: what it holds already stays held. Its own Events
+say what is wrong with it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from dra_operator.cache import Cache, Novelty
+from dra_operator.events import Notice, Recorder, Regarding, Severity
+from dra_operator.kinds import BY_KIND, Kind, Resource
+from dra_operator.logs import log
+from dra_operator.metrics import INVALID_OBJECTS, WATCH_EVENTS
+from dra_operator.session import version_of
+from dra_operator.watches import Watches
+from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.wire import InvalidObjectError, KubernetesObject, key_of, read_as
+
+Raw = Mapping[str, Any]
+
+INVALID_REASON = "InvalidObject"
+MAX_REMEMBERED = 10_000
+# A copy of the whole object that kubectl keeps, and that nothing here reads.
+BALLAST = "kubectl.kubernetes.io/last-applied-configuration"
+# What is left of an unusable object so that what it holds is still known, the fullest first.
+SALVAGE: Mapping[Kind, Sequence[Mapping[str, tuple[str, ...]]]] = {
+    ResourceClaim: ({"metadata": (), "status": ()},),
+    Pod: (
+        {"metadata": (), "spec": ("nodeName", "schedulerName", "containers", "initContainers"), "status": ()},
+        {"metadata": (), "spec": ("nodeName", "schedulerName"), "status": ("phase", "conditions")},
+    ),
+}
+
+_log = log("intake")
+
+
+class Listener(Protocol):
+    """Who is told about objects that changed."""
+
+    def changed(self, value: KubernetesObject) -> None:
+        """The object is new, or differs from before in something a decision could depend on."""
+        ...
+
+    def removed(self, value: KubernetesObject) -> None:
+        """The object, as last seen, is gone or cannot be used any more."""
+        ...
+
+
+class BadInput:
+    """Says on an unusable object what is wrong with it, once for each problem."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._told: OrderedDict[str, str] = OrderedDict()
+
+    def tell(self, kind: Kind, raw: Raw, error: InvalidObjectError) -> None:
+        """Log the problem and write it as an Event of the object."""
+        resource, metadata = BY_KIND[kind], raw["metadata"]
+        INVALID_OBJECTS.labels(resource.plural).inc()
+        uid, problem = str(metadata.get("uid")), f"{error.path}: {error.problem}"
+        if self._told.get(uid) == problem:
+            return
+        self._told[uid] = problem
+        if len(self._told) > MAX_REMEMBERED:
+            self._told.popitem(last=False)
+        _log.warning(
+            "ignored an object that cannot be used", object=error.subject, path=error.path, problem=error.problem
+        )
+        regarding = Regarding(
+            api_version=resource.api_version,
+            kind=kind.__name__,
+            namespace=str(metadata.get("namespace") or ""),
+            name=str(metadata.get("name")),
+            uid=uid,
+        )
+        self._recorder.tell(
+            Notice(regarding=regarding, severity=Severity.WARNING, reason=INVALID_REASON, message=problem)
+        )
+
+
+class Intake:
+    """Where every watch event arrives."""
+
+    def __init__(self, cache: Cache, watches: Watches, bad_input: BadInput, listeners: Sequence[Listener]) -> None:
+        self._cache = cache
+        self._watches = watches
+        self._bad_input = bad_input
+        self._listeners = listeners
+
+    def observe(self, kind: Kind, event: str | None, raw: Raw) -> None:
+        """Take in one watch event; its type is None for an entry of a list."""
+        watch = self._watches[kind]
+        if not watch.admit(event, raw["metadata"]["uid"], version_of(raw)):
+            novelty = Novelty.NOTHING
+        elif event == "DELETED":
+            self._remove(kind, raw)
+            novelty = Novelty.NEWS
+        else:
+            novelty = self._take(kind, raw)
+        WATCH_EVENTS.labels(watch.resource.plural, novelty.name.lower()).inc()
+
+    def listed(self, resource: Resource, uids: frozenset[str], list_version: int) -> None:
+        """Let go of what is not in a whole list any more: a watch that had to start anew tells no deletions."""
+        for value in self._cache.outdated(resource.kind, uids, list_version):
+            self._drop(resource.kind, key_of(value), value.metadata.uid)
+
+    def _take(self, kind: Kind, raw: Raw) -> Novelty:
+        (raw["metadata"].get("annotations") or {}).pop(BALLAST, None)
+        try:
+            value = read_as(kind, raw)
+        except InvalidObjectError as error:
+            self._bad_input.tell(kind, raw, error)
+            rest = salvage(kind, raw)
+            if rest is None:
+                self._remove(kind, raw)
+                return Novelty.NEWS
+            value = rest
+        novelty = self._cache.put(value)
+        if novelty is Novelty.NEWS:
+            for listener in self._listeners:
+                listener.changed(value)
+        return novelty
+
+    def _remove(self, kind: Kind, raw: Raw) -> None:
+        metadata = raw["metadata"]
+        self._drop(kind, ObjectKey(metadata.get("namespace") or "", metadata["name"]), metadata["uid"])
+
+    def _drop(self, kind: Kind, key: ObjectKey, uid: str) -> None:
+        gone = self._cache.drop(kind, key, uid)
+        if gone is not None:
+            for listener in self._listeners:
+                listener.removed(gone)
+
+
+def salvage(kind: Kind, raw: Raw) -> KubernetesObject | None:
+    """Return what can still be read of an unusable object that holds something; None if that is nothing."""
+    for parts in SALVAGE.get(kind, ()):
+        rest = {
+            name: {field: value for field, value in (raw.get(name) or {}).items() if not fields or field in fields}
+            for name, fields in parts.items()
+        }
+        try:
+            value = read_as(kind, rest)
+        except InvalidObjectError:
+            continue
+        if isinstance(value, ResourceClaim) and value.status.allocation is None:
+            return None
+        if isinstance(value, Pod) and not value.spec.node_name:
+            return None
+        return value
+    return None

@@ -1,0 +1,64 @@
+"""The kinds of objects that are watched, and where the API server keeps them."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dra_scheduling.model.bindrequests import BindRequest
+from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.wire import KubernetesObject
+
+Kind = type[KubernetesObject]
+
+
+class Resource(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind as the API serves it, over all namespaces."""
+
+    kind: Kind
+    group: str
+    version: str
+    plural: str
+
+    @property
+    def api_version(self) -> str:
+        """Group and version as objects write it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def path(self) -> str:
+        """The path of its collection."""
+        return f"{self.root}/{self.plural}"
+
+    @property
+    def root(self) -> str:
+        """The path that lists what its group and version hold."""
+        return f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
+
+    def collection_path(self, namespace: str) -> str:
+        """Return the path of the collection in a namespace."""
+        return f"{self.root}/namespaces/{namespace}/{self.plural}"
+
+    def object_path(self, key: ObjectKey, subresource: str = "") -> str:
+        """Return the path of one object, or of a subresource of it."""
+        collection = self.collection_path(key.namespace) if key.namespace else self.path
+        return "/".join(part for part in (collection, key.name, subresource) if part)
+
+
+def _resource(kind: Kind, group: str, version: str, plural: str) -> Resource:
+    return Resource(kind=kind, group=group, version=version, plural=plural)
+
+
+PODS = _resource(Pod, "", "v1", "pods")
+NODES = _resource(Node, "", "v1", "nodes")
+CLAIMS = _resource(ResourceClaim, "resource.k8s.io", "v1", "resourceclaims")
+TEMPLATES = _resource(ResourceClaimTemplate, "resource.k8s.io", "v1", "resourceclaimtemplates")
+SLICES = _resource(ResourceSlice, "resource.k8s.io", "v1", "resourceslices")
+CLASSES = _resource(DeviceClass, "resource.k8s.io", "v1", "deviceclasses")
+BIND_REQUESTS = _resource(BindRequest, "scheduling.run.ai", "v1alpha2", "bindrequests")
+
+WATCHED = (NODES, CLASSES, SLICES, CLAIMS, TEMPLATES, BIND_REQUESTS, PODS)
+BY_KIND: Mapping[Kind, Resource] = {resource.kind: resource for resource in WATCHED}
+BY_PATH: Mapping[str, Resource] = {resource.path: resource for resource in WATCHED}

@@ -1,0 +1,34 @@
+"""What /metrics tells: one registry, filled by every part."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+REGISTRY = CollectorRegistry()
+
+CYCLE_SECONDS = Histogram(
+    "dra_cycle_seconds",
+    "Time of one scheduling cycle.",
+    registry=REGISTRY,
+    buckets=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10),
+)
+OUTCOMES = Counter("dra_outcomes", "Decisions about pods.", ["outcome"], registry=REGISTRY)
+QUEUE = Gauge("dra_queue_pods", "Pending pods by state.", ["state"], registry=REGISTRY)
+PENDING = Gauge(
+    "dra_pending_pods", "Pending pods by the first reason of their last refusal.", ["reason"], registry=REGISTRY
+)
+IN_FLIGHT = Gauge("dra_decided_pods", "Pods that are decided and not yet seen with a BindRequest.", registry=REGISTRY)
+DEVICES_TAKEN = Gauge("dra_devices_taken", "Devices that the ledger counts as taken.", registry=REGISTRY)
+BINDS = Counter("dra_binds", "BindRequests carried out, by how they ended.", ["result"], registry=REGISTRY)
+BINDING = Gauge("dra_binding_pods", "Pods that are being bound.", registry=REGISTRY)
+BIND_SECONDS = Histogram(
+    "dra_bind_seconds",
+    "Time from taking up a BindRequest to its end.",
+    registry=REGISTRY,
+    buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100),
+)
+API_REQUESTS = Counter(
+    "dra_api_requests", "Requests to the API server, watches left out.", ["verb", "resource", "code"], registry=REGISTRY
+)
+WATCH_EVENTS = Counter("dra_watch_events", "Events of watches.", ["resource", "novelty"], registry=REGISTRY)
+INVALID_OBJECTS = Counter("dra_invalid_objects", "Objects that could not be used.", ["resource"], registry=REGISTRY)
+EVENTS = Counter("dra_events", "Kubernetes Events by what became of them.", ["reason", "fate"], registry=REGISTRY)
+LEADING = Gauge("dra_leading", "1 while this replica is the active one of the role.", ["role"], registry=REGISTRY)

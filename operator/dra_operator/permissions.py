@@ -1,0 +1,98 @@
+"""Whether this process may do what its roles have to do, asked of the API server before anything depends on it."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from dra_binder.errors import ApiError
+from dra_operator.api import Api, Json
+from dra_operator.kinds import BIND_REQUESTS, CLAIMS, NODES, PODS, WATCHED, Resource
+from dra_operator.settings import Role, Settings
+
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+class Permission(msgspec.Struct, frozen=True, kw_only=True):
+    """A verb on a resource, in one namespace or (empty) in all."""
+
+    verb: str
+    group: str
+    resource: str
+    subresource: str = ""
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        name = f"{self.resource}.{self.group}" if self.group else self.resource
+        what = f"{name}/{self.subresource}" if self.subresource else name
+        return f"{self.verb} {what} {f'in namespace {self.namespace}' if self.namespace else 'in every namespace'}"
+
+
+def needed(settings: Settings) -> tuple[Permission, ...]:
+    """Return what the roles of this process need."""
+    wanted = [_on(resource, verb) for resource in WATCHED for verb in ("list", "watch")]
+    if Role.SCHEDULER in settings.roles:
+        wanted += [_on(BIND_REQUESTS, verb) for verb in ("get", "create", "update", "delete")]
+        wanted.append(_on(PODS, "patch", "status"))
+    if Role.BINDER in settings.roles:
+        wanted += [_on(CLAIMS, verb) for verb in ("get", "create", "update", "delete")]
+        # Since 1.36 whoever writes allocation or reservedFor needs the second one as well, for the whole cluster.
+        wanted += [_on(CLAIMS, "update", subresource) for subresource in ("status", "binding")]
+        wanted += [_on(PODS, "get"), _on(PODS, "patch", "status"), _on(PODS, "create", "binding")]
+        wanted += [_on(BIND_REQUESTS, "patch", "status"), _on(BIND_REQUESTS, "delete")]
+    if settings.leader_elect:
+        lease = Permission(verb="get", group="coordination.k8s.io", resource="leases", namespace=settings.namespace)
+        wanted += [msgspec.structs.replace(lease, verb=verb) for verb in ("get", "create", "update")]
+    return tuple(dict.fromkeys(wanted))
+
+
+async def missing(api: Api, permissions: Iterable[Permission]) -> tuple[str, ...]:
+    """Return a line for each permission that the API server would not grant. Raises `ApiError`."""
+    return tuple([f"no permission to {one}" for one in permissions if not await _is_granted(api, one)])
+
+
+async def unserved(api: Api) -> tuple[str, ...]:
+    """Return a line for each kind that the API server does not serve in the version needed. Raises `ApiError`."""
+    lines: list[str] = []
+    for root in dict.fromkeys(resource.root for resource in WATCHED):
+        served = await _served(api, root)
+        lines += [
+            f"the cluster does not serve {resource.plural} in {resource.api_version}{_advice(resource)}"
+            for resource in WATCHED
+            if resource.root == root and resource.plural not in served
+        ]
+    return tuple(lines)
+
+
+async def _served(api: Api, root: str) -> set[str]:
+    try:
+        return {str(entry["name"]) for entry in (await api.get(root)).get("resources") or ()}
+    except ApiError as error:
+        if error.code == 404:  # noqa: PLR2004  HTTP's Not Found: there is no such group or version
+            return set()
+        raise
+
+
+def _advice(resource: Resource) -> str:
+    if resource is BIND_REQUESTS:
+        return ": apply the CustomResourceDefinitions in crds/"
+    return ": Kubernetes 1.36 or newer is needed" if resource not in {PODS, NODES} else ""
+
+
+def _on(resource: Resource, verb: str, subresource: str = "") -> Permission:
+    return Permission(verb=verb, group=resource.group, resource=resource.plural, subresource=subresource)
+
+
+async def _is_granted(api: Api, permission: Permission) -> bool:
+    attributes = {
+        "verb": permission.verb,
+        "group": permission.group,
+        "resource": permission.resource,
+        "subresource": permission.subresource,
+        "namespace": permission.namespace,
+    }
+    review: Json = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    return bool((await api.create(REVIEWS, review))["status"].get("allowed"))

@@ -1,0 +1,240 @@
+"""The settings: environment variables `DRA_…`, which flags of `dra-operator` override."""
+
+import os
+import socket
+import uuid
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+DEFAULT_NAMESPACE = "dra-scheduler-system"
+
+
+class SettingsError(ValueError):
+    """A setting that cannot be used; the text is one line with variable, value and what was expected."""
+
+
+class Role(StrEnum):
+    """What a process does. Every process watches; only roles write."""
+
+    SCHEDULER = "scheduler"
+    BINDER = "binder"
+    NODECLAIMS = "nodeclaims"
+    KWOK = "kwok"
+
+
+class LogFormat(StrEnum):
+    """How log lines look."""
+
+    CONSOLE = "console"
+    JSON = "json"
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """One variable: `parse` turns its text into the value of the field of that name, or raises `ValueError`."""
+
+    field: str
+    default: str
+    meaning: str
+    parse: Callable[[str], object]
+
+    @property
+    def variable(self) -> str:
+        """The environment variable."""
+        return f"DRA_{self.field.upper()}"
+
+    @property
+    def flag(self) -> str:
+        """The flag of `dra-operator`."""
+        return f"--{self.field.replace('_', '-')}"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings of one process; `SETTINGS` says what each means."""
+
+    roles: frozenset[Role]
+    scheduler_name: str
+    leader_elect: bool
+    http_address: str
+    log_format: LogFormat | None
+    log_level: str
+    namespace: str
+    identity: str
+    cycle_pods: int
+    bind_concurrency: int
+    backoff_limit: int
+    settle_seconds: float
+    watch_silence_seconds: float
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
+        """Return the settings that the variables describe.
+
+        Raises `SettingsError` for the first variable whose value cannot be used.
+        """
+        given = os.environ if environment is None else environment
+        return cls(**{setting.field: _value(setting, given) for setting in SETTINGS})  # type: ignore[arg-type]
+
+
+def _value(setting: Setting, given: Mapping[str, str]) -> object:
+    text = given.get(setting.variable, "").strip() or setting.default
+    try:
+        return setting.parse(text)
+    except ValueError as error:
+        raise SettingsError(f"{setting.variable}={text}: {error}") from error
+
+
+def _roles(text: str) -> frozenset[Role]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    known = ", ".join(Role)
+    if not names or not set(names) <= set(Role):
+        raise ValueError(f"expected a comma list of {known}")
+    return frozenset(Role(name) for name in names)
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in {"true", "false"}:
+        raise ValueError("expected true or false")
+    return text.lower() == "true"
+
+
+def _log_format(text: str) -> LogFormat | None:
+    if text == "auto":
+        return None
+    if text not in set(LogFormat):
+        raise ValueError(f"expected one of auto, {', '.join(LogFormat)}")
+    return LogFormat(text)
+
+
+def _log_level(text: str) -> str:
+    levels = ("debug", "info", "warning", "error")
+    if text.lower() not in levels:
+        raise ValueError(f"expected one of {', '.join(levels)}")
+    return text.lower()
+
+
+def _address(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004  the last TCP port
+        raise ValueError("expected host:port, such as 127.0.0.1:8080, or :8080 for every address")
+    return f"{host}:{port}"
+
+
+def _name(text: str) -> str:
+    if not text:
+        raise ValueError("expected a name")
+    return text
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise ValueError(f"expected a whole number from {least} to {most}")
+        return int(text)
+
+    return parse
+
+
+def _seconds(least: float, most: float) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        problem = f"expected seconds from {least:g} to {most:g}"
+        try:
+            value = float(text)
+        except ValueError:
+            raise ValueError(problem) from None
+        if not least <= value <= most:
+            raise ValueError(problem)
+        return value
+
+    return parse
+
+
+def _own_namespace(text: str) -> str:
+    if text != "auto":
+        return text
+    return NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else DEFAULT_NAMESPACE
+
+
+def _own_identity(text: str) -> str:
+    # Two processes may share a host.
+    return f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}" if text == "auto" else text
+
+
+SETTINGS = (
+    Setting(
+        field="roles",
+        default="scheduler,binder,nodeclaims",
+        meaning="comma list of scheduler, binder, nodeclaims, kwok",
+        parse=_roles,
+    ),
+    Setting(
+        field="scheduler_name",
+        default="dra-scheduler",
+        meaning="spec.schedulerName of the pods that are ours",
+        parse=_name,
+    ),
+    Setting(
+        field="leader_elect",
+        default="false",
+        meaning="true or false: one active replica per role, by Lease (dra-operator: true, kopf run: false)",
+        parse=_truth,
+    ),
+    Setting(
+        field="http_address",
+        default="127.0.0.1:8080",
+        meaning="where /healthz, /readyz and /metrics are served; port 0 takes a free one",
+        parse=_address,
+    ),
+    Setting(
+        field="log_format",
+        default="auto",
+        meaning="console or json; auto: console on a terminal, else json",
+        parse=_log_format,
+    ),
+    Setting(field="log_level", default="info", meaning="debug, info, warning or error", parse=_log_level),
+    Setting(
+        field="namespace",
+        default="auto",
+        meaning=f"where the Leases are; auto: the pod's own namespace, else {DEFAULT_NAMESPACE}",
+        parse=_own_namespace,
+    ),
+    Setting(
+        field="identity",
+        default="auto",
+        meaning="this replica's name in Leases and Events; auto: the host's name and something random",
+        parse=_own_identity,
+    ),
+    Setting(
+        field="cycle_pods",
+        default="100",
+        meaning="most pods that are decided before new events are looked at",
+        parse=_whole(1, 10_000),
+    ),
+    Setting(
+        field="bind_concurrency",
+        default="32",
+        meaning="most pods that are being bound at the same time",
+        parse=_whole(1, 1_000),
+    ),
+    Setting(
+        field="backoff_limit",
+        default="3",
+        meaning="spec.backoffLimit of BindRequests: failed attempts before the pod is decided anew",
+        parse=_whole(0, 1_000),
+    ),
+    Setting(
+        field="settle_seconds",
+        default="5",
+        meaning="longest wait for other schedulers' claims to be seen before a pod is bound to contended devices",
+        parse=_seconds(0, 60),
+    ),
+    Setting(
+        field="watch_silence_seconds",
+        default="60",
+        meaning="a watch that says nothing for so long makes /readyz answer 500",
+        parse=_seconds(1, 3_600),
+    ),
+)

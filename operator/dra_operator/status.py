@@ -1,0 +1,182 @@
+"""What people read on a pending pod: its `PodScheduled` condition, and an Event now and then.
+
+The newest message of a pod is written when its pause is over, so that a pod whose message changes all the time costs a
+write now and then. What the pod says already is not written again.
+"""
+
+import asyncio
+import datetime as dt
+import heapq
+from collections.abc import Callable
+
+from dra_binder.errors import ApiError, ConflictError, MissingError
+from dra_operator.api import Api, Json
+from dra_operator.cache import Cache
+from dra_operator.events import Notice, Recorder, Regarding, Severity
+from dra_operator.kinds import PODS
+from dra_operator.logs import log
+from dra_operator.metrics import PENDING
+from dra_operator.pacing import Clock, TokenBucket
+from dra_scheduling.model.outcomes import Assignment, Outcome, Waiting
+from dra_scheduling.model.pods import Pod, PodCondition
+
+CONDITION = "PodScheduled"
+UNSCHEDULABLE = "Unschedulable"
+FAILED_SCHEDULING = "FailedScheduling"
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+FIRST_EVENT_PAUSE = 10.0
+LONGEST_EVENT_PAUSE = 300.0
+WRITES_PER_SECOND = 20.0
+WRITES_AT_ONCE = 50.0
+
+_log = log("status")
+
+
+class _Told:
+    """What is to be said, and was said, about one pod."""
+
+    __slots__ = ("event_after", "event_pause", "message", "pause", "pod", "reason", "summary", "write_after")
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.reason = self.message = self.summary = ""
+        self.pause = FIRST_PAUSE
+        self.write_after = 0.0
+        self.event_pause = FIRST_EVENT_PAUSE
+        self.event_after = 0.0
+
+
+class PodStatus:
+    """Tells pods why they wait. Everything here runs on the event loop."""
+
+    def __init__(
+        self, api: Api, recorder: Recorder, cache: Cache, *, clock: Clock, may_write: Callable[[], bool]
+    ) -> None:
+        self._api = api
+        self._recorder = recorder
+        self._cache = cache
+        self._clock = clock
+        self._may_write = may_write
+        self._told: dict[str, _Told] = {}
+        self._due: list[tuple[float, str]] = []
+        self._queued: set[str] = set()
+        self._wake = asyncio.Event()
+        self._bucket = TokenBucket(rate=WRITES_PER_SECOND, burst=WRITES_AT_ONCE, clock=clock)
+
+    def decided(self, outcome: Outcome) -> None:
+        """Take note of what a cycle decided about a pod."""
+        if isinstance(outcome, Assignment):
+            self.forget(outcome.pod.metadata.uid)
+            return
+        reason = outcome.reasons[0].reason if outcome.reasons else type(outcome).__name__
+        shown = reason if isinstance(outcome, Waiting) else UNSCHEDULABLE
+        told = self._tell(outcome.pod, shown, outcome.message, summary=reason)
+        if not isinstance(outcome, Waiting):
+            self._event(told, FAILED_SCHEDULING)
+
+    def refused(self, pod: Pod, reason: str, message: str) -> None:
+        """Say on a pod that something else than a cycle keeps it from being placed."""
+        self._tell(pod, reason, message, summary=reason)
+
+    def forget(self, uid: str) -> None:
+        """The pod has been placed, or is gone."""
+        told = self._told.pop(uid, None)
+        if told is not None:
+            PENDING.labels(told.summary).dec()
+
+    def changed(self, value: object) -> None:
+        """Take note of a pod's new state."""
+        if isinstance(value, Pod) and value.metadata.uid in self._told and value.spec.node_name:
+            self.forget(value.metadata.uid)
+
+    def removed(self, value: object) -> None:
+        """Take note of a pod that is gone."""
+        if isinstance(value, Pod):
+            self.forget(value.metadata.uid)
+
+    async def run(self) -> None:
+        """Write what is due, one after the other, until cancelled."""
+        while True:
+            await self._until_due()
+            _, uid = heapq.heappop(self._due)
+            self._queued.discard(uid)
+            told = self._told.get(uid)
+            if told is not None and self._may_write():
+                await self._write(told)
+
+    async def _until_due(self) -> None:
+        while True:
+            self._wake.clear()
+            pause = max(self._due[0][0] - self._clock(), self._bucket.wait()) if self._due else None
+            if pause is not None and pause <= 0 and self._bucket.take():
+                return
+            try:
+                async with asyncio.timeout(pause):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    def _tell(self, pod: Pod, reason: str, message: str, *, summary: str) -> _Told:
+        uid = pod.metadata.uid
+        told = self._told.get(uid)
+        if told is None:
+            told = self._told[uid] = _Told(pod)
+        else:
+            PENDING.labels(told.summary).dec()
+        PENDING.labels(summary).inc()
+        told.pod, told.reason, told.message, told.summary = pod, reason, message, summary
+        if uid not in self._queued and not self._says_so(told):
+            self._queued.add(uid)
+            heapq.heappush(self._due, (told.write_after, uid))
+            self._wake.set()
+        return told
+
+    def _event(self, told: _Told, reason: str) -> None:
+        now = self._clock()
+        if now < told.event_after:
+            return
+        told.event_after = now + told.event_pause
+        told.event_pause = min(told.event_pause * 2, LONGEST_EVENT_PAUSE)
+        self._recorder.tell(
+            Notice(regarding=Regarding.of(told.pod), severity=Severity.WARNING, reason=reason, message=told.message)
+        )
+
+    def _current(self, told: _Told) -> Pod | None:
+        """Return the pod as it is now; the one that was decided about where the cache holds none to compare with."""
+        found = self._cache.get(Pod, told.pod.key)
+        if found is None or found.metadata.uid != told.pod.metadata.uid:
+            return None
+        return found
+
+    def _says_so(self, told: _Told) -> bool:
+        condition = _condition(self._current(told) or told.pod)
+        return condition is not None and (condition.status, condition.reason, condition.message) == (
+            "False",
+            told.reason,
+            told.message,
+        )
+
+    async def _write(self, told: _Told) -> None:
+        if self._says_so(told):
+            return
+        now = self._clock()
+        told.write_after = now + told.pause
+        told.pause = min(told.pause * 2, LONGEST_PAUSE)
+        meta = told.pod.metadata
+        condition: Json = {"type": CONDITION, "status": "False", "reason": told.reason, "message": told.message}
+        before = _condition(self._current(told) or told.pod)
+        if before is None or before.status != "False":
+            condition["lastTransitionTime"] = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # The uid makes the server refuse the patch for another pod of that name.
+        body: Json = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
+        try:
+            await self._api.patch(PODS.object_path(told.pod.key, "status"), body)
+        except (MissingError, ConflictError):
+            self.forget(meta.uid)
+        except ApiError as error:
+            _log.warning("could not write the condition of a pod", pod=str(told.pod.key), error=str(error))
+
+
+def _condition(pod: Pod) -> PodCondition | None:
+    return next((one for one in pod.status.conditions if one.type == CONDITION), None)

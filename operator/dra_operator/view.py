@@ -1,0 +1,214 @@
+"""What the binder wants to know about the cluster at a glance (`dra_binder.ports.View`), kept up to date by events."""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Generic, TypeVar
+
+from dra_binder.allocations import consumer_keys, devices_of
+from dra_binder.plan import pod_uid_of
+from dra_binder.ports import Presence
+from dra_operator.cache import Cache
+from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
+from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
+from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.model.slices import ResourceSlice
+from dra_scheduling.pools import INCOMPLETE, NodePlace, PoolIndex
+from dra_scheduling.wire import KubernetesObject
+
+CONTENDED_SECONDS = 600.0
+
+
+M = TypeVar("M", bound=Hashable)
+
+
+class Index(Generic[M]):
+    """Which objects carry which marks, both ways."""
+
+    __slots__ = ("_by_key", "_by_mark")
+
+    def __init__(self) -> None:
+        self._by_mark: dict[M, set[ObjectKey]] = {}
+        self._by_key: dict[ObjectKey, frozenset[M]] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_mark)
+
+    def set(self, key: ObjectKey, marks: Iterable[M]) -> bool:
+        """Let the object carry these marks and no others; return whether that is a change."""
+        after = frozenset(marks)
+        before = self._by_key.get(key, frozenset())
+        for mark in before - after:
+            self._by_mark[mark].discard(key)
+            if not self._by_mark[mark]:
+                del self._by_mark[mark]
+        for mark in after - before:
+            self._by_mark.setdefault(mark, set()).add(key)
+        if after:
+            self._by_key[key] = after
+        else:
+            self._by_key.pop(key, None)
+        return before != after
+
+    def marks(self, key: ObjectKey) -> frozenset[M]:
+        """Return the marks that the object carries."""
+        return self._by_key.get(key, frozenset())
+
+    def carrying(self, mark: M) -> tuple[ObjectKey, ...]:
+        """Return the objects that carry the mark, in order."""
+        return tuple(sorted(self._by_mark.get(mark, ())))
+
+
+class ClusterView:
+    """Implements `dra_binder.ports.View` over the cache. `progress` returns how far the watch of claims got."""
+
+    def __init__(
+        self, cache: Cache, *, scheduler_name: str, progress: Callable[[], int], clock: Callable[[], float]
+    ) -> None:
+        self._cache = cache
+        self.scheduler_name = scheduler_name
+        self._progress = progress
+        self._clock = clock
+        self._pools = PoolIndex()
+        self._claims_by_device: Index[DeviceID] = Index()
+        self._claims_by_pod: Index[str] = Index()
+        self._requests_by_device: Index[DeviceID] = Index()
+        self._requests_by_pod: Index[str] = Index()
+        self._unjudged: dict[ObjectKey, float] = {}
+        self._contended: dict[PoolKey, float] = {}
+
+    def changed(self, value: KubernetesObject) -> None:
+        """Take note of an object that is in the cache."""
+        match value:
+            case ResourceClaim():
+                self._claim_changed(value)
+            case BindRequest():
+                self._requests_by_device.set(value.key, _asked_for(value))
+                self._requests_by_pod.set(value.key, (pod_uid_of(value),))
+            case ResourceSlice():
+                self._pools.apply(value)
+            case Node():
+                self._pools.forget_node(value.name)
+            case _:
+                pass
+
+    def removed(self, value: KubernetesObject) -> None:
+        """Take note of an object that has left the cache."""
+        match value:
+            case ResourceClaim():
+                self._claims_by_device.set(value.key, ())
+                self._claims_by_pod.set(value.key, ())
+            case BindRequest():
+                self._requests_by_device.set(value.key, ())
+                self._requests_by_pod.set(value.key, ())
+            case ResourceSlice():
+                self._pools.remove(value.metadata.name)
+            case Node():
+                self._pools.forget_node(value.name)
+            case _:
+                pass
+
+    def devices_taken(self) -> int:
+        """Return how many devices are in claims."""
+        return len(self._claims_by_device)
+
+    def bind_request(self, key: ObjectKey) -> BindRequest | None:
+        """Return the BindRequest."""
+        return self._cache.get(BindRequest, key)
+
+    def bind_requests_holding(self, device: DeviceID) -> Iterator[BindRequest]:
+        """Yield the BindRequests that name the device and have neither succeeded nor failed."""
+        return self._requests_in(self._requests_by_device, device)
+
+    def bind_requests(self) -> Iterator[BindRequest]:
+        """Yield all BindRequests."""
+        return self._cache.of_kind(BindRequest)
+
+    def claims(self) -> Iterator[ResourceClaim]:
+        """Yield all claims."""
+        return self._cache.of_kind(ResourceClaim)
+
+    def bind_requests_of_pod(self, uid: str) -> Iterator[BindRequest]:
+        """Yield the BindRequests that mean this pod, whatever became of them."""
+        return self._requests_in(self._requests_by_pod, uid)
+
+    def claim(self, key: ObjectKey) -> ResourceClaim | None:
+        """Return the claim."""
+        return self._cache.get(ResourceClaim, key)
+
+    def claims_holding(self, device: DeviceID) -> Iterator[ResourceClaim]:
+        """Yield the claims whose allocation names the device."""
+        return self._claims_in(self._claims_by_device, device)
+
+    def claims_of_pod(self, uid: str) -> Iterator[ResourceClaim]:
+        """Yield the claims that this pod controls or is in reservedFor of."""
+        return self._claims_in(self._claims_by_pod, uid)
+
+    def pods_of_claim(self, key: ObjectKey) -> frozenset[str]:
+        """Return the UIDs of the pods that control the claim or are in its reservedFor."""
+        return self._claims_by_pod.marks(key)
+
+    def pod(self, key: ObjectKey) -> Pod | None:
+        """Return the pod of that name, whatever its UID."""
+        return self._cache.get(Pod, key)
+
+    def node(self, name: str) -> Node | None:
+        """Return the node."""
+        return self._cache.get(Node, ObjectKey("", name))
+
+    def presence(self, device: DeviceID, node: str) -> Presence:
+        """Return whether the device is published and reachable from the node."""
+        if self._pools.device(device) is None:
+            problem = dict(self._pools.problems()).get(device.pool_key)
+            is_updating = problem is not None and problem.reason == INCOMPLETE
+            return Presence.UPDATING if is_updating else Presence.ABSENT
+        place = self.node(node)
+        if place is None or not self._pools.is_reachable(device, NodePlace(place.name, place.metadata.labels)):
+            return Presence.ELSEWHERE
+        return Presence.REACHABLE
+
+    def progress(self) -> int:
+        """Return the resourceVersion up to which ResourceClaims were seen."""
+        return self._progress()
+
+    def is_contended(self, pools: Iterable[PoolKey]) -> bool:
+        """Whether a scheduler other than ours has lately taken devices of one of these pools."""
+        # Only now, because a claim may be seen before its pod is.
+        while self._unjudged:
+            self._judge(*self._unjudged.popitem())
+        since = self._clock() - CONTENDED_SECONDS
+        return any(self._contended.get(pool, since) > since for pool in pools)
+
+    def _requests_in(self, index: Index[M], mark: M) -> Iterator[BindRequest]:
+        for key in index.carrying(mark):
+            if (value := self._cache.get(BindRequest, key)) is not None:
+                yield value
+
+    def _claims_in(self, index: Index[M], mark: M) -> Iterator[ResourceClaim]:
+        for key in index.carrying(mark):
+            if (value := self._cache.get(ResourceClaim, key)) is not None:
+                yield value
+
+    def _claim_changed(self, claim: ResourceClaim) -> None:
+        devices = devices_of(claim.status.allocation)
+        if self._claims_by_device.set(claim.key, devices) and devices:
+            self._unjudged[claim.key] = self._clock()
+        self._claims_by_pod.set(claim.key, (uid for _, uid in consumer_keys(claim)))
+
+    def _judge(self, key: ObjectKey, taken: float) -> None:
+        claim = self.claim(key)
+        if claim is not None and not all(self._is_ours(pod, uid) for pod, uid in consumer_keys(claim)):
+            self._contended.update((device.pool_key, taken) for device in devices_of(claim.status.allocation))
+
+    def _is_ours(self, key: ObjectKey, uid: str) -> bool:
+        pod = self.pod(key)
+        return pod is not None and pod.metadata.uid == uid and pod.spec.scheduler_name == self.scheduler_name
+
+
+def _asked_for(request: BindRequest) -> Iterator[DeviceID]:
+    if request.phase in {SUCCEEDED, FAILED}:
+        return
+    for claim in request.spec.resource_claim_allocations:
+        yield from devices_of(claim.allocation)
+    extended = request.spec.extended_resource_claim_allocation
+    if extended is not None:
+        yield from devices_of(extended.allocation)

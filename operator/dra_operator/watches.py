@@ -1,0 +1,132 @@
+"""What is known of each watch: whether its kind was listed, how far it got, and when it last said anything.
+
+Kopf delivers events object by object, each object in a task of its own, and tells nobody about lists, bookmarks and
+silence. `dra_operator.session` reads those off the wire and records them here; the event handlers ask `admit`, which
+also puts right what per-object delivery can bring out of order: what a list has overtaken is not told again.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from dra_operator.kinds import WATCHED, Kind, Resource
+
+Listed = Callable[[Resource, frozenset[str], int], None]
+Clock = Callable[[], float]
+
+
+class Watch:
+    """The state of one kind's watch. Resource versions are numbers, comparable since Kubernetes 1.35."""
+
+    __slots__ = (
+        "_clock",
+        "_handled",
+        "_list_version",
+        "_on_listed",
+        "_pages",
+        "_sent",
+        "_unhandled",
+        "_unseen",
+        "last_attempt",
+        "last_word",
+        "lists",
+        "resource",
+    )
+
+    def __init__(self, resource: Resource, clock: Clock, on_listed: Listed) -> None:
+        self.resource = resource
+        self.lists = 0
+        self.last_word = self.last_attempt = clock()
+        self._clock = clock
+        self._on_listed = on_listed
+        self._pages: dict[str, int] = {}
+        self._unseen: dict[str, int] = {}
+        self._list_version = 0
+        # In the order of the wire, so the first is the oldest.
+        self._unhandled: dict[int, None] = {}
+        self._sent = 0
+        self._handled = 0
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether a whole list has reached the handlers."""
+        return self.lists > 0 and not self._unseen
+
+    @property
+    def progress(self) -> int:
+        """The resource version up to which every change has reached the handlers; 0 before the first list has."""
+        if self._unseen:
+            return self._handled
+        return next(iter(self._unhandled)) - 1 if self._unhandled else self._sent
+
+    def attempted(self) -> None:
+        """Record that Kopf asks for the list or the watch: its task is alive."""
+        self.last_attempt = self._clock()
+
+    def spoke(self) -> None:
+        """Record that the server sent anything."""
+        self.last_word = self.last_attempt = self._clock()
+
+    def page(self, entries: Iterable[tuple[str, int]], version: int, *, first: bool, last: bool) -> None:
+        """Record one page of a list: UID and resource version of its objects, and the version of the list."""
+        self.spoke()
+        if first:
+            self._pages = {}
+        self._pages.update(entries)
+        if not last:
+            return
+        self._handled = self.progress
+        self._unseen, self._pages = self._pages, {}
+        self._unhandled.clear()
+        self._list_version = self._sent = version
+        self.lists += 1
+        self._on_listed(self.resource, frozenset(self._unseen), version)
+
+    def changed(self, version: int) -> None:
+        """Record an event on the wire; `admit` is told of it when it has reached its handler."""
+        self._unhandled[version] = None
+        self._sent = version
+
+    def bookmark(self, version: int) -> None:
+        """Record that the server has sent everything up to this version."""
+        self._sent = max(self._sent, version)
+
+    def admit(self, event: str | None, uid: str, version: int) -> bool:
+        """Return whether an event that reached its handler says something new; `event` is None for list entries."""
+        if event is None:
+            if self._unseen.get(uid) != version:
+                return False
+            del self._unseen[uid]
+            return True
+        self._unhandled.pop(version, None)
+        return version > self._list_version
+
+
+class Watches:
+    """The watches of all kinds."""
+
+    __slots__ = ("_clock", "_watches")
+
+    def __init__(self, clock: Clock, on_listed: Listed) -> None:
+        self._clock = clock
+        self._watches: Mapping[Kind, Watch] = {resource.kind: Watch(resource, clock, on_listed) for resource in WATCHED}
+
+    def __getitem__(self, kind: Kind) -> Watch:
+        return self._watches[kind]
+
+    @property
+    def are_synced(self) -> bool:
+        """Whether every kind was listed and its list has reached the handlers."""
+        return all(watch.is_synced for watch in self._watches.values())
+
+    def unlisted(self) -> tuple[str, ...]:
+        """The kinds whose list has not reached the handlers yet."""
+        return tuple(watch.resource.plural for watch in self._watches.values() if not watch.is_synced)
+
+    def silent(self, seconds: float) -> tuple[str, ...]:
+        """The kinds of which nothing was heard for so long."""
+        since = self._clock() - seconds
+        return tuple(watch.resource.plural for watch in self._watches.values() if watch.last_word < since)
+
+    def abandoned(self, seconds: float) -> tuple[str, ...]:
+        """The kinds that nobody even asks for any more."""
+        since = self._clock() - seconds
+        return tuple(watch.resource.plural for watch in self._watches.values() if watch.last_attempt < since)
