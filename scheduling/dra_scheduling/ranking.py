@@ -77,6 +77,7 @@ class Ranking:
             self._refusals.clear()
             self._heap.clear()
             self._summary = None
+            self._takes = changes.shared_takes
             changed = frozenset(nodes)
         for node in sorted(changed):
             self._judge(node, look)

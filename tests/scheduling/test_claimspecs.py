@@ -1,0 +1,183 @@
+"""What a claim asks for, and why some claims fit on no node."""
+
+import pytest
+from msgspec.structs import replace
+
+from dra_scheduling.claimspecs import MatchRule, ParsedClaim, parse_claim
+from dra_scheduling.model.claims import (
+    CapacityRequirements,
+    DeviceAllocationConfiguration,
+    DeviceClaimConfiguration,
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceSubRequest,
+    ExactDeviceRequest,
+    ResourceClaimSpec,
+)
+from dra_scheduling.model.nodeselection import Toleration
+from dra_scheduling.model.slices import DeviceSelector, OpaqueDeviceConfiguration
+from dra_scheduling.quantity import Quantity
+from dra_scheduling.reasons import Refusal, Wake
+from dra_scheduling.testing import GPU_CLASS, all_request, claim_spec, device_class, match_attribute, request
+
+OPAQUE_A = OpaqueDeviceConfiguration(driver="a.example", parameters={"kind": "a"})
+OPAQUE_B = OpaqueDeviceConfiguration(driver="b.example", parameters={"kind": "b"})
+CLASSES = {
+    GPU_CLASS: device_class(GPU_CLASS, "true", config=[OPAQUE_A]),
+    "plain": device_class("plain"),
+    "broken": device_class("broken", "true", "device.nonsense"),
+}
+
+
+def parsed(spec: ResourceClaimSpec) -> ParsedClaim:
+    result = parse_claim("train", spec, CLASSES)
+    assert isinstance(result, ParsedClaim), result
+    return result
+
+
+def refused(spec: ResourceClaimSpec) -> Refusal:
+    result = parse_claim("train", spec, CLASSES)
+    assert isinstance(result, Refusal), result
+    return result
+
+
+def exact(**fields: object) -> DeviceRequest:
+    defaults = ExactDeviceRequest(device_class_name=GPU_CLASS)
+    return DeviceRequest(name="gpu", exactly=replace(defaults, **fields))
+
+
+def configured(opaque: OpaqueDeviceConfiguration, *requests: str) -> DeviceClaimConfiguration:
+    return DeviceClaimConfiguration(requests=requests, opaque=opaque)
+
+
+def test_selectors_of_the_class_come_before_those_of_the_request() -> None:
+    claim = parsed(claim_spec(request("gpu", GPU_CLASS, "false")))
+    assert claim.requests[0].selection.origins == (
+        "selector 1 of class gpu.example.com",
+        "selector 1 of the request",
+    )
+
+
+def test_requests_of_the_same_content_share_their_selection() -> None:
+    one = parsed(claim_spec(request("a", GPU_CLASS, "false"), request("b", GPU_CLASS, "false")))
+    other = parsed(claim_spec(request("c", GPU_CLASS, "false")))
+    assert one.requests[0].selection is one.requests[1].selection
+    assert one.requests[0].selection is other.requests[0].selection
+
+
+def test_counts_default_as_the_server_defaults_them() -> None:
+    claim = parsed(claim_spec(exact(), all_request("rest")))
+    assert [ask.wanted for ask in claim.requests] == [1, 0]
+    assert claim.requests[1].wants_all
+    assert claim.wanted == 1
+
+
+def test_a_rule_without_requests_binds_all_of_them() -> None:
+    spec = claim_spec(request("a"), request("b"), constraints=[match_attribute("x/y"), match_attribute("x/z", "b")])
+    assert parsed(spec).rules == (MatchRule("x/y", (0, 1)), MatchRule("x/z", (1,)))
+
+
+def test_tolerations_go_with_the_request() -> None:
+    toleration = Toleration(key="x", operator="Exists")
+    assert parsed(claim_spec(exact(tolerations=(toleration,)))).requests[0].tolerations == (toleration,)
+
+
+def test_a_class_configures_once_for_the_requests_that_use_it_and_the_claim_follows() -> None:
+    spec = claim_spec(
+        request("a"), request("b"), request("c", "plain"), config=[configured(OPAQUE_B, "a", "c"), configured(OPAQUE_A)]
+    )
+    assert parsed(spec).config == (
+        DeviceAllocationConfiguration(source="FromClass", requests=("a", "b"), opaque=OPAQUE_A),
+        DeviceAllocationConfiguration(source="FromClaim", requests=("a", "c"), opaque=OPAQUE_B),
+        DeviceAllocationConfiguration(source="FromClaim", requests=(), opaque=OPAQUE_A),
+    )
+
+
+def test_configuration_that_covers_every_request_names_none() -> None:
+    spec = claim_spec(request("a"), request("b"), config=[configured(OPAQUE_B, "b", "a")])
+    assert [entry.requests for entry in parsed(spec).config] == [(), ()]
+
+
+def test_thirty_two_devices_are_not_too_many() -> None:
+    assert parsed(claim_spec(request("a", count=20), request("b", count=12))).wanted == 32
+
+
+BAD_CLAIMS = {
+    "33 devices": (
+        claim_spec(request("a", count=20), request("b", count=13)),
+        'claim "train": needs 33 devices, a claim holds at most 32',
+    ),
+    "missing class": (
+        claim_spec(request("gpu", "gone")),
+        'claim "train" request "gpu": there is no DeviceClass "gone"',
+    ),
+    "no class": (claim_spec(request("gpu", "")), 'claim "train" request "gpu": it names no DeviceClass'),
+    "broken selector of the request": (
+        claim_spec(request("gpu", GPU_CLASS, "true", "device.nonsense")),
+        'claim "train" request "gpu": selector 2 of the request does not compile: ',
+    ),
+    "broken selector of the class": (
+        claim_spec(request("gpu", "broken")),
+        'claim "train" request "gpu": selector 2 of class broken does not compile: ',
+    ),
+    "selector of an unknown kind": (
+        claim_spec(exact(selectors=(DeviceSelector(),))),
+        'claim "train" request "gpu": selector 1 of the request does not compile: ',
+    ),
+    "unknown mode": (
+        claim_spec(exact(allocation_mode="Some")),
+        'claim "train" request "gpu": allocationMode is Some, expected ExactCount or All',
+    ),
+    "negative count": (
+        claim_spec(exact(count=-1)),
+        'claim "train" request "gpu": count is -1, expected at least 1',
+    ),
+    "two requests of one name": (
+        claim_spec(request("gpu"), request("gpu")),
+        'claim "train": two of its requests have the same name',
+    ),
+    "constraint on an unknown request": (
+        claim_spec(request("gpu"), constraints=[match_attribute("x/y", "nic")]),
+        'claim "train": a constraint names request "nic", which the claim does not have',
+    ),
+    "configuration for an unknown request": (
+        claim_spec(request("gpu"), config=[configured(OPAQUE_A, "nic")]),
+        'claim "train": a config names request "nic", which the claim does not have',
+    ),
+    "unknown constraint": (
+        claim_spec(request("gpu"), constraints=[DeviceConstraint()]),
+        'claim "train": a constraint is of an unknown kind, expected matchAttribute',
+    ),
+    "firstAvailable": (
+        claim_spec(DeviceRequest(name="gpu", first_available=(DeviceSubRequest(name="big"),))),
+        'claim "train" request "gpu": firstAvailable is not supported yet',
+    ),
+    "adminAccess": (
+        claim_spec(exact(admin_access=True)),
+        'claim "train" request "gpu": adminAccess is not supported yet',
+    ),
+    "capacity": (
+        claim_spec(exact(capacity=CapacityRequirements(requests={"memory": Quantity.parse("1Gi")}))),
+        'claim "train" request "gpu": a capacity request is not supported yet',
+    ),
+    "distinctAttribute": (
+        claim_spec(request("gpu"), constraints=[DeviceConstraint(distinct_attribute="x/y")]),
+        'claim "train": distinctAttribute is not supported yet',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_CLAIMS.values(), ids=BAD_CLAIMS.keys())
+def test_a_claim_that_fits_nowhere_is_refused_by_name(case: tuple[ResourceClaimSpec, str]) -> None:
+    spec, message = case
+    assert refused(spec).message.startswith(message)
+
+
+def test_a_refusal_says_what_could_help() -> None:
+    assert refused(claim_spec(request("gpu", "gone"))).wake == Wake.CLASSES
+    assert refused(claim_spec(request("gpu", "broken"))).wake == Wake.CLASSES
+    assert refused(claim_spec(request("gpu", GPU_CLASS, "nonsense"))).wake == Wake.CLAIMS
+
+
+def test_messages_are_one_line() -> None:
+    assert "\n" not in refused(claim_spec(request("gpu", "broken"))).message

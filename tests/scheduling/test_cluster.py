@@ -1,0 +1,223 @@
+import msgspec
+
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle import bind_request, schedule
+from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
+from dra_scheduling.model.ids import DeviceID, ObjectKey
+from dra_scheduling.model.outcomes import Assignment
+from dra_scheduling.model.pods import Node, Pod, PodStatus
+from dra_scheduling.reasons import Wake
+from dra_scheduling.testing import (
+    GPU_DRIVER,
+    allocated,
+    claim,
+    container,
+    devices,
+    driver_class,
+    node,
+    on_node,
+    pod,
+    request,
+    resource_slice,
+)
+
+RESOURCE = "example.com/gpu"
+GPU_0 = DeviceID(GPU_DRIVER, "n1", "gpu-0")
+
+
+def cluster(*objects: object, gpus: int = 2) -> Cluster:
+    made = Cluster()
+    standard = (
+        node("n1"),
+        resource_slice("s1", devices(gpus), node="n1"),
+        driver_class(extended_resource_name=RESOURCE),
+    )
+    for item in (*standard, *objects):
+        made.apply(item)
+    return made
+
+
+def gpu_pod(name: str = "p", count: int = 1) -> Pod:
+    return pod(name, container(requests={"cpu": "1"}, limits={RESOURCE: str(count)}))
+
+
+def decide(world: Cluster, item: Pod) -> Assignment:
+    world.apply(item)
+    (outcome,) = schedule(world, [item]).outcomes
+    assert isinstance(outcome, Assignment)
+    return outcome
+
+
+def written(assignment: Assignment, *, generation: int = 1, phase: str = "") -> BindRequest:
+    request_ = bind_request(assignment)
+    metadata = msgspec.structs.replace(request_.metadata, uid="br", generation=generation)
+    status = BindRequestStatus(phase=phase, observed_generation=generation if phase else 0)
+    return msgspec.structs.replace(request_, metadata=metadata, status=status)
+
+
+def bound(item: Pod, to: str) -> Pod:
+    return msgspec.structs.replace(item, spec=msgspec.structs.replace(item.spec, node_name=to))
+
+
+def ended(item: Pod) -> Pod:
+    return msgspec.structs.replace(item, status=PodStatus(phase="Succeeded"))
+
+
+def special(assignment: Assignment) -> object:
+    owner = assignment.pod
+    made = claim(f"{owner.metadata.name}-extended-resources-x", request("container-0-request-0"), owner=owner)
+    annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
+    made = msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, annotations=annotations))
+    return allocated(made, GPU_0, selector=on_node("n1"), consumers=[owner])
+
+
+def test_a_decision_takes_room_and_devices_at_once() -> None:
+    world = cluster()
+    decide(world, gpu_pod())
+    assert world.ledger.is_taken(GPU_0)
+    assert world.nodes["n1"].free["cpu"] == 63_000
+    assert world.pending() == ()
+
+
+def test_a_forgotten_decision_leaves_no_trace() -> None:
+    world = cluster()
+    item = gpu_pod()
+    decide(world, item)
+    wake = world.forget(item.metadata.uid)
+    assert not world.ledger.held
+    assert world.nodes["n1"].free["cpu"] == 64_000
+    assert Wake.DEVICES in wake
+    assert world.pending() == (item,)
+
+
+def test_the_device_is_never_free_from_plan_to_bind_request_to_claim_to_bound_pod() -> None:
+    world = cluster()
+    item = gpu_pod()
+    assignment = decide(world, item)
+    steps = (
+        written(assignment),
+        special(assignment),
+        bound(item, "n1"),
+        written(assignment, phase="Succeeded"),
+    )
+    for step in steps:
+        world.apply(step)
+        assert world.ledger.is_taken(GPU_0), step
+        assert len(world.ledger.holders(GPU_0)) == 1
+        assert world.nodes["n1"].free["cpu"] == 63_000
+
+
+def test_a_late_claim_event_does_not_open_a_gap_after_success() -> None:
+    world = cluster()
+    item = gpu_pod()
+    assignment = decide(world, item)
+    world.apply(written(assignment))
+    world.apply(written(assignment, phase="Succeeded"))
+    world.apply(bound(item, "n1"))
+    assert world.ledger.is_taken(GPU_0)
+
+
+def test_a_failed_bind_request_frees_everything_and_the_pod_is_pending_again() -> None:
+    world = cluster()
+    item = gpu_pod()
+    assignment = decide(world, item)
+    world.apply(written(assignment))
+    wake = world.apply(written(assignment, phase=FAILED))
+    assert not world.ledger.held
+    assert Wake.DEVICES in wake
+    assert Wake.ROOM in wake
+    assert world.pending() == (item,)
+
+
+def test_a_new_plan_is_not_undone_by_the_old_generation_s_failure() -> None:
+    world = cluster()
+    item = gpu_pod()
+    first = decide(world, item)
+    world.apply(written(first))
+    world.apply(written(first, phase=FAILED))
+    (second,) = schedule(world, [item]).outcomes
+    assert isinstance(second, Assignment)
+    world.apply(written(first, phase=FAILED))
+    assert world.ledger.is_taken(GPU_0)
+    world.apply(written(second, generation=2))
+    world.apply(written(second, generation=2, phase=FAILED))
+    assert not world.ledger.held
+
+
+def test_a_bind_request_of_an_earlier_pod_of_the_name_counts_for_nothing() -> None:
+    world = cluster()
+    assignment = decide(world, gpu_pod())
+    request_ = written(assignment)
+    again = gpu_pod()
+    again = msgspec.structs.replace(again, metadata=msgspec.structs.replace(again.metadata, uid="other"))
+    fresh = cluster(again, request_)
+    assert fresh.pending() == (again,)
+    assert not fresh.ledger.held
+
+
+def test_a_finished_pod_holds_only_what_its_claim_still_holds() -> None:
+    world = cluster()
+    item = gpu_pod()
+    assignment = decide(world, item)
+    for step in (written(assignment, phase="Succeeded"), special(assignment), ended(bound(item, "n1"))):
+        world.apply(step)
+    assert world.nodes["n1"].free["cpu"] == 64_000
+    assert world.ledger.is_taken(GPU_0)
+    world.remove(type(special(assignment)), special(assignment).key)
+    assert not world.ledger.held
+
+
+def test_pods_seen_before_their_node_are_charged_when_it_comes() -> None:
+    world = Cluster()
+    world.apply(bound(gpu_pod(), "n1"))
+    world.apply(node("n1"))
+    assert world.nodes["n1"].free["cpu"] == 63_000
+    world.remove(Pod, ObjectKey("default", "p"))
+    assert world.nodes["n1"].free["cpu"] == 64_000
+
+
+def test_a_node_that_comes_back_knows_its_pods() -> None:
+    world = cluster(bound(gpu_pod(), "n1"))
+    world.remove(Node, ObjectKey("", "n1"))
+    world.apply(node("n1"))
+    assert world.nodes["n1"].free["cpu"] == 63_000
+
+
+def test_a_dimension_that_the_node_does_not_offer_is_never_charged() -> None:
+    world = cluster()
+    decide(world, gpu_pod())
+    assert RESOURCE not in world.nodes["n1"].free
+
+
+def test_a_node_heartbeat_wakes_nobody() -> None:
+    world = cluster()
+    end = world.changes.end
+    assert world.apply(node("n1")) is Wake.NOTHING
+    assert world.changes.end == end
+
+
+def test_flapping_consumers_of_a_shared_claim_wake_nobody() -> None:
+    held = allocated(claim("shared", request()), GPU_0, consumers=[pod("a"), pod("b")])
+    fewer = allocated(claim("shared", request()), GPU_0, consumers=[pod("a")])
+    world = cluster(held)
+    assert world.apply(fewer) is Wake.NOTHING
+    assert world.apply(held) is Wake.NOTHING
+
+
+def test_a_claim_deallocated_and_allocated_anew_in_one_update_moves_its_devices() -> None:
+    other = DeviceID(GPU_DRIVER, "n1", "gpu-1")
+    world = cluster(allocated(claim("c", request()), GPU_0))
+    wake = world.apply(allocated(claim("c", request()), other))
+    assert not world.ledger.is_taken(GPU_0)
+    assert world.ledger.is_taken(other)
+    assert Wake.DEVICES in wake
+
+
+def test_admin_access_occupies_nothing() -> None:
+    held = allocated(claim("c", request()), GPU_0)
+    results = tuple(msgspec.structs.replace(item, admin_access=True) for item in held.status.allocation.devices.results)
+    allocation = msgspec.structs.replace(
+        held.status.allocation, devices=msgspec.structs.replace(held.status.allocation.devices, results=results)
+    )
+    watcher = msgspec.structs.replace(held, status=msgspec.structs.replace(held.status, allocation=allocation))
+    assert not cluster(watcher).ledger.held

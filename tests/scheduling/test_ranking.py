@@ -1,0 +1,82 @@
+from dra_scheduling.changes import ChangeLog
+from dra_scheduling.ranking import Fit, Ranking, Refused, Unknown, Verdict
+from dra_scheduling.reasons import Refusal, Wake
+
+
+class Nodes:
+    """Nodes whose verdicts a test sets; counts how often each was asked."""
+
+    def __init__(self, **verdicts: Verdict | None) -> None:
+        self.verdicts = verdicts
+        self.asked: list[str] = []
+        self.changes = ChangeLog()
+        self.ranking = Ranking()
+
+    def look(self, node: str) -> Verdict | None:
+        self.asked.append(node)
+        return self.verdicts[node]
+
+    def best(self) -> str | None:
+        self.ranking.refresh(list(self.verdicts), self.changes, self.look)
+        return self.ranking.best(self.changes, self.look)
+
+    def set(self, node: str, verdict: Verdict | None) -> None:
+        self.verdicts[node] = verdict
+        self.changes.changed(node)
+
+
+def refused(message: str = "full", wake: Wake = Wake.ROOM) -> Refused:
+    return Refused(Refusal(reason="R", message=message, wake=wake))
+
+
+def test_the_smallest_score_wins_and_names_break_ties() -> None:
+    assert Nodes(n2=Fit((1, 0)), n1=Fit((1, 0)), n3=Fit((2, 0))).best() == "n1"
+
+
+def test_only_nodes_that_changed_are_asked_again() -> None:
+    nodes = Nodes(n1=Fit((1,)), n2=Fit((2,)), n3=refused())
+    nodes.best()
+    nodes.asked.clear()
+    nodes.set("n1", refused())
+    assert nodes.best() == "n2"
+    assert nodes.asked == ["n1"]
+
+
+def test_a_node_that_went_away_is_neither_best_nor_counted() -> None:
+    nodes = Nodes(n1=Fit((1,)), n2=refused())
+    nodes.best()
+    nodes.set("n1", None)
+    assert nodes.best() is None
+    assert nodes.ranking.summary().nodes == 1
+
+
+def test_a_shared_device_taken_by_another_pod_makes_the_best_node_be_asked_again() -> None:
+    nodes = Nodes(n1=Fit((1,)), n2=Fit((2,)))
+    nodes.best()
+    nodes.verdicts["n1"] = refused()
+    nodes.changes.shared_takes += 1
+    assert nodes.best() == "n2"
+
+
+def test_the_summary_folds_refusals_and_collects_what_could_help() -> None:
+    nodes = Nodes(n1=refused("a"), n2=refused("a"), n3=refused("b", Wake.DEVICES))
+    assert nodes.best() is None
+    summary = nodes.ranking.summary()
+    assert [(reason.message, reason.nodes) for reason in summary.folded] == [("a", 2), ("b", 1)]
+    assert summary.wake == Wake.NODE | Wake.ROOM | Wake.DEVICES
+    assert not summary.is_unknown
+
+
+def test_one_search_without_an_end_makes_the_summary_unknown() -> None:
+    nodes = Nodes(n1=refused(), n2=Unknown(Refusal(reason="B", message="budget", wake=Wake.NOTHING), steps=7))
+    assert nodes.best() is None
+    assert nodes.ranking.summary().is_unknown
+    assert nodes.ranking.steps == 7
+
+
+def test_many_changes_of_one_node_do_not_make_the_heap_grow_without_end() -> None:
+    nodes = Nodes(n1=Fit((1,)), n2=Fit((5,)))
+    for score in range(1_000):
+        nodes.set("n1", Fit((score % 10,)))
+        nodes.best()
+    assert len(nodes.ranking._heap) < 100  # noqa: SLF001 - the bound is what this test is about
