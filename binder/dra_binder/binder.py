@@ -1,6 +1,6 @@
 """Carries one BindRequest to its end, or back to where nothing of it is left."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
@@ -22,8 +22,7 @@ from dra_binder.steps import (
     settle,
     show_in_pod,
 )
-from dra_binder.sweep import Leftover
-from dra_binder.undo import release_all
+from dra_binder.undo import Leftover, release
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
@@ -73,11 +72,11 @@ class Binder:
         pod = await read_pod(self._ports, leftover.pod)
         if pod is not None and pod.metadata.uid == leftover.uid and pod.spec.node_name:
             return
-        await release_all(self._ports.claims, leftover.pod, leftover.uid, leftover.claims, None)
+        await release(self._ports.claims, leftover, None)
         log.info(
             "undid the leftovers of an unfinished bind",
             pod=str(leftover.pod),
-            claims=[str(key) for key in leftover.claims],
+            claims=sorted(map(str, leftover.special | leftover.regular)),
         )
 
 
@@ -101,6 +100,7 @@ class _Run:
         while self.failures < limit:
             end = await self._attempt()
             if not isinstance(end, Retry):
+                self.failures += isinstance(end, GiveUp)
                 break
             self.failures += 1
             self.log.warning("bind attempt failed", reason=end.reason, attempt=self.failures, limit=limit)
@@ -177,14 +177,17 @@ class _Run:
         pod = await self._insist(self._undo)
         if isinstance(pod, ApiError):
             return Unfinished(f"{end.reason}; not undone yet: {pod}", after=LONGEST_PAUSE)
-        uid = pod_uid_of(self.request)
-        is_replaced = bool(uid) and pod is not None and pod.metadata.uid != uid
-        if pod is not None and not is_replaced and pod.spec.node_name == self.request.spec.selected_node:
-            self.pod = pod
-            return await self._succeed(Bound(pod.spec.node_name))
-        if pod is None or is_replaced or isinstance(end, Gone):
-            return await self._forget(end, pod)
-        return await self._fail(end, pod)
+        match standing(self.request, pod):
+            case Bound() as bound:
+                return await self._succeed(bound)
+            case Gone() as gone:
+                return await self._forget(gone.reason, pod)
+            case GiveUp() as final:
+                return await self._fail(final.reason, pod)
+            case None if isinstance(end, Gone):
+                return await self._forget(end.reason, pod)
+            case None:
+                return await self._fail(end.reason, pod)
 
     async def _undo(self) -> Pod | None:
         """Undo everything unless the pod is bound, and return the pod of that name as the server holds it now."""
@@ -194,41 +197,45 @@ class _Run:
             self.pod = pod
             if pod.spec.node_name:
                 return pod
-        keys = {claim.key for claim in self.ports.view.claims_of_pod(uid)} | {claim.key for claim in self.claims}
-        keys |= set(self._written_names(uid))
         ours = [entry.allocation for entry in self.request.spec.resource_claim_allocations]
-        await release_all(self.ports.claims, pod_key_of(self.request), uid, keys, ours)
+        await release(self.ports.claims, self._leftover(uid), ours)
         return pod
 
-    def _written_names(self, uid: str) -> Iterator[ObjectKey]:
-        """Return the claims that may have been written though neither cache nor answers have shown them."""
+    def _leftover(self, uid: str) -> Leftover:
+        """Return the claims to look at: those that the cache shows, and those that may have been written since."""
         key = pod_key_of(self.request)
+        shown = tuple(self.ports.view.claims_of_pod(uid))
+        special = {claim.key for claim in shown if claim.is_special_claim_of(key.name, uid)}
+        regular = {claim.key for claim in shown}
         in_status = ""
         if self.pod is not None:
-            yield from (claim for claim in claim_keys(self.pod).values() if claim.name)
+            referred = {claim for claim in claim_keys(self.pod).values() if claim.name}
+            special -= referred
+            regular |= referred
             status = self.pod.status.extended_resource_claim_status
             in_status = status.resource_claim_name if status else ""
         if self.request.spec.extended_resource_claim_allocation is not None:
-            yield from (ObjectKey(key.namespace, name) for name in special_names(key.name, uid, in_status))
+            special |= {ObjectKey(key.namespace, name) for name in special_names(key.name, uid, in_status)}
+        return Leftover(pod=key, uid=uid, special=frozenset(special), regular=frozenset(regular))
 
-    async def _fail(self, end: Stop, pod: Pod) -> Ending:
-        self.failures += not isinstance(end, Retry)
-        told = await self._insist(lambda: self._write_status(FAILED, end.reason))
+    async def _fail(self, reason: str, pod: Pod | None) -> Ending:
+        told = await self._insist(lambda: self._write_status(FAILED, reason))
         if isinstance(told, ApiError):
-            return Unfinished(f"{end.reason}; undone, but the BindRequest does not say so yet: {told}", LONGEST_PAUSE)
-        self.log.warning("bind failed, everything is undone", reason=end.reason, attempts=self.failures)
-        self.ports.report.failed(self.request, pod, end.reason)
-        return Failed(end.reason, self.failures)
+            return Unfinished(f"{reason}; undone, but the BindRequest does not say so yet: {told}", LONGEST_PAUSE)
+        self.log.warning("bind failed, everything is undone", reason=reason, attempts=self.failures)
+        if pod is not None:
+            self.ports.report.failed(self.request, pod, reason)
+        return Failed(reason, self.failures)
 
-    async def _forget(self, end: Stop, pod: Pod | None) -> Ending:
+    async def _forget(self, reason: str, pod: Pod | None) -> Ending:
         """Leave the BindRequest to the garbage collector where that will take it, else delete it."""
         is_collected = any(owner.kind == "Pod" for owner in self.request.metadata.owner_references)
         if not is_collected or (pod is not None and pod.metadata.uid != pod_uid_of(self.request)):
             told = await self._insist(self._delete)
             if isinstance(told, ApiError):
-                return Unfinished(f"{end.reason}; undone, but the BindRequest is still there: {told}", LONGEST_PAUSE)
-        self.log.info("nobody waits for this bind any more, everything is undone", reason=end.reason)
-        return Gone(end.reason)
+                return Unfinished(f"{reason}; undone, but the BindRequest is still there: {told}", LONGEST_PAUSE)
+        self.log.info("nobody waits for this bind any more, everything is undone", reason=reason)
+        return Gone(reason)
 
     async def _record(self, reason: str) -> None:
         """Write the failed attempt down; best effort, since the next one does not depend on it."""

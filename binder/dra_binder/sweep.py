@@ -5,19 +5,12 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from dra_binder.allocations import consumer_keys, is_reserved_for
-from dra_binder.plan import pod_uid_of
+from dra_binder.plan import claim_keys, pod_uid_of
+from dra_binder.undo import Leftover
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
-
-
-class Leftover(msgspec.Struct, frozen=True, kw_only=True):
-    """Claims that hold devices for a pod of ours that is unbound and that no living BindRequest speaks for."""
-
-    pod: ObjectKey
-    uid: str
-    claims: tuple[ObjectKey, ...]
 
 
 class Remains(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,20 +31,40 @@ def sweep(
     Claims of pods that are gone are left to the garbage collector and the claim controller, those of other schedulers'
     pods to them. To be called before any bind starts, or without the pods that one is running for.
     """
-    living = [request for request in bind_requests if not request.phase]
+    living = sorted(
+        (request for request in bind_requests if not request.phase),
+        key=lambda one: (one.metadata.creation_timestamp, one.metadata.uid),
+    )
     spoken_for = {pod_uid_of(request) for request in living}
-    held: dict[tuple[ObjectKey, str], list[ObjectKey]] = {}
+    held: dict[ObjectKey, list[ResourceClaim]] = {}
     for claim in claims:
         for key, uid in consumer_keys(claim):
             pod = pods.get(key)
-            if pod is None or pod.metadata.uid != uid or uid in spoken_for:
-                continue
-            is_waiting = not pod.spec.node_name and pod.spec.scheduler_name == scheduler_name
-            if is_waiting and (claim.is_special_claim_of(key.name, uid) or is_reserved_for(claim, uid)):
-                held.setdefault((key, uid), []).append(claim.key)
-    return Remains(
-        bind_requests=tuple(sorted(living, key=lambda one: (one.metadata.creation_timestamp, one.metadata.uid))),
-        leftovers=tuple(
-            Leftover(pod=pod, uid=uid, claims=tuple(sorted(keys))) for (pod, uid), keys in sorted(held.items())
-        ),
+            if pod is not None and pod.metadata.uid == uid and uid not in spoken_for and not pod.spec.node_name:
+                held.setdefault(key, []).append(claim)
+    leftovers = (
+        leftover_of(pods[key], values)
+        for key, values in sorted(held.items())
+        if pods[key].spec.scheduler_name == scheduler_name
     )
+    return Remains(
+        bind_requests=tuple(living),
+        leftovers=tuple(leftover for leftover in leftovers if leftover.special or leftover.regular),
+    )
+
+
+def leftover_of(pod: Pod, claims: Iterable[ResourceClaim]) -> Leftover:
+    """Return which of the claims hold something for the pod.
+
+    A claim that the pod refers to is never its special one, whatever its template made it look like.
+    """
+    name, uid = pod.metadata.name, pod.metadata.uid
+    referred = set(claim_keys(pod).values())
+    special: set[ObjectKey] = set()
+    regular: set[ObjectKey] = set()
+    for claim in claims:
+        if claim.key not in referred and claim.is_special_claim_of(name, uid):
+            special.add(claim.key)
+        elif is_reserved_for(claim, uid):
+            regular.add(claim.key)
+    return Leftover(pod=pod.key, uid=uid, special=frozenset(special), regular=frozenset(regular))

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import msgspec
+
 from dra_binder.allocations import is_reserved_for, released
 from dra_binder.errors import ConflictError, MissingError
 from dra_binder.ports import Claims
@@ -11,17 +13,24 @@ from dra_scheduling.model.ids import ObjectKey
 MAX_CONFLICTS = 5
 
 
-async def release_all(
-    claims: Claims, pod: ObjectKey, uid: str, keys: Iterable[ObjectKey], ours: Iterable[AllocationResult] | None
-) -> None:
-    """Take an unbound pod out of the named claims, and delete its special claims among them.
+class Leftover(msgspec.Struct, frozen=True, kw_only=True):
+    """The claims that may hold devices for an unbound pod: extended resource claims of its own, and others."""
+
+    pod: ObjectKey
+    uid: str
+    special: frozenset[ObjectKey]
+    regular: frozenset[ObjectKey]
+
+
+async def release(claims: Claims, leftover: Leftover, ours: Iterable[AllocationResult] | None) -> None:
+    """Delete the pod's special claims and take the pod out of the others.
 
     A claim that nobody else consumes loses its allocation too if that is one of `ours` (None: whatever it is). Nothing
     is written to claims that hold nothing of the pod. Raises `ApiError`; to be repeated then.
     """
     allocations = None if ours is None else tuple(ours)
-    for key in sorted(set(keys)):
-        await _release(claims, key, (pod.name, uid), allocations)
+    for key in sorted(leftover.special | leftover.regular):
+        await _release(claims, key, leftover, allocations)
 
 
 async def discard(claims: Claims, claim: ResourceClaim) -> None:
@@ -51,17 +60,17 @@ async def discard(claims: Claims, claim: ResourceClaim) -> None:
 
 
 async def _release(
-    claims: Claims, key: ObjectKey, pod: tuple[str, str], ours: tuple[AllocationResult, ...] | None
+    claims: Claims, key: ObjectKey, leftover: Leftover, ours: tuple[AllocationResult, ...] | None
 ) -> None:
     for turns_left in reversed(range(MAX_CONFLICTS)):
         claim = await _find(claims, key)
         if claim is None:
             return
         try:
-            if claim.is_special_claim_of(*pod):
+            if key in leftover.special and claim.is_special_claim_of(leftover.pod.name, leftover.uid):
                 await discard(claims, claim)
-            elif is_reserved_for(claim, pod[1]):
-                await claims.replace_status(claim, released(claim, pod[1], ours))
+            elif is_reserved_for(claim, leftover.uid):
+                await claims.replace_status(claim, released(claim, leftover.uid, ours))
         except MissingError:
             return
         except ConflictError:

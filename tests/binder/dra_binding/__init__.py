@@ -1,0 +1,1 @@
+"""The small world that the binder's tests happen in."""

@@ -1,0 +1,59 @@
+"""Laws that hold whatever goes wrong, however often."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dra_binder.testing.faults import Crash, Fault, Rule
+from dra_binding.world import GENERATED, NODE, POD, World
+from dra_scheduling.model.bindrequests import SUCCEEDED, BindRequest
+
+RULES = st.lists(
+    st.builds(Rule, fault=st.sampled_from(list(Fault)), write=st.integers(min_value=1, max_value=20)), max_size=5
+)
+
+
+async def settle(world: World, value: BindRequest) -> None:
+    """Run the BindRequest through all faults, until a start finds nothing more to do."""
+    await world.run_with_restarts(value)
+    for _ in range(10):
+        try:
+            await world.restart()
+        except Crash:
+            continue
+        if world.request(value).phase:
+            return
+
+
+@given(rules=RULES, lag=st.sampled_from([0.0, 0.3, 2.0]))
+def test_a_pod_is_bound_once_with_all_its_devices_or_nothing_is_left(rules: list[Rule], lag: float) -> None:
+    world = World(*rules, lag=lag)
+    value = world.add_both_kinds()
+
+    asyncio.run(settle(world, value))
+
+    is_bound = world.request(value).phase == SUCCEEDED
+    assert world.server.bindings == ([(world.pod().metadata.uid, NODE)] if is_bound else [])
+    assert len(world.special_claims()) == is_bound
+    assert len(world.held()) == (3 if is_bound else 0)
+    assert world.consumers(GENERATED) == ([POD] if is_bound else [])
+
+
+@given(rules=RULES)
+def test_no_name_or_uid_that_exists_only_in_memory_reaches_the_server(rules: list[Rule]) -> None:
+    world = World(*rules)
+
+    asyncio.run(settle(world, world.add_both_kinds()))
+
+    assert [action for action in world.server.writes if "<" in action or ">" in action] == []
+
+
+@given(rules=RULES)
+def test_another_pods_place_in_a_shared_claim_is_never_lost(rules: list[Rule]) -> None:
+    world = World(*rules)
+    world.add_neighbour("neighbour")
+
+    asyncio.run(settle(world, world.add_shared("a")))
+
+    assert "neighbour" in world.consumers("shared")
