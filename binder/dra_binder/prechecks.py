@@ -70,11 +70,10 @@ def special_claims(plan: Plan, view: View) -> tuple[ResourceClaim, ...]:
     pod = plan.pod
     status = pod.status.extended_resource_claim_status
     named = status.resource_claim_name if status else ""
-    referred = {regular.key for regular in plan.regular}
     found = [
         claim
         for claim in view.claims_of_pod(pod.metadata.uid)
-        if claim.key not in referred and claim.is_special_claim_of(pod.metadata.name, pod.metadata.uid)
+        if claim.is_special_claim_of(pod.metadata.name, pod.metadata.uid)
     ]
     return tuple(
         sorted(

@@ -11,6 +11,7 @@ from dra_binder.binder import Ending, Failed
 from dra_binder.conflicts import find_conflict
 from dra_binder.plan import Bound
 from dra_binder.testing.faults import Fault, Rule
+from dra_binder.testing.server import InMemoryClock
 from dra_binding.world import LOG, NODE, World, device
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import PoolKey
@@ -49,6 +50,7 @@ async def test_a_foreign_schedulers_claim_wins_since_nobody_there_looks_back(wor
     assert "is also held by claim default/theirs" in ending.reason
     assert world.held() == [OURS]
     assert world.special_claims() == ()
+    assert world.server.clock.seconds == 0
 
 
 async def test_a_bound_pods_claim_wins_over_an_older_one(world: World) -> None:
@@ -91,12 +93,24 @@ async def test_a_winner_whose_rival_never_gives_way_is_undone_in_the_end(world: 
     assert world.server.bindings == []
 
 
-async def test_where_another_scheduler_is_active_its_late_write_is_waited_for() -> None:
-    world = World(lag=0.5)
+class LateRival(InMemoryClock):
+    """A clock that lets another scheduler write as soon as it is waited for."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+
+    async def sleep(self, seconds: float) -> None:
+        if not self.seconds:
+            add_rival(self.world, scheduler="default-scheduler")
+        await super().sleep(seconds)
+
+
+async def test_where_another_scheduler_is_active_its_late_write_is_waited_for(world: World) -> None:
     value = world.add_extended()
+    world.server.clock = LateRival(world)
     world.start()
     world.view.contended = {PoolKey(OURS.driver, OURS.pool)}
-    take_meanwhile(world, 3, scheduler="default-scheduler")
 
     assert isinstance(await world.run(value), Failed)
     assert world.server.bindings == []

@@ -106,6 +106,7 @@ async def test_a_binding_that_always_errs_but_was_applied_is_a_success() -> None
 
     assert await world.run(value) == Bound(NODE)
     assert_bound_once(world)
+    assert world.request(value).status.failed_attempts == 0
 
 
 async def test_devices_stay_reserved_between_the_attempts() -> None:
