@@ -48,7 +48,7 @@ class Pods(Protocol):
         """Return the pod as the server holds it now."""
         ...
 
-    async def patch_status(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> Pod:
+    async def patch_status(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> None:
         """Set `status.extendedResourceClaimStatus` and nothing else."""
         ...
 

@@ -92,15 +92,15 @@ class InMemoryPods:
     async def get(self, key: ObjectKey) -> Pod:
         return self._server.current(Pod, key, f"get pods {key}")
 
-    async def patch_status(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> Pod:
+    async def patch_status(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> None:
         action = f"patch pods/status {pod.key}"
 
-        def apply() -> Pod:
+        def apply() -> None:
             stored = self._server.expected(pod, action)
             changed = msgspec.structs.replace(stored.status, extended_resource_claim_status=status)
-            return self._server.put(msgspec.structs.replace(stored, status=changed))
+            self._server.put(msgspec.structs.replace(stored, status=changed))
 
-        return await self._server.write(action, apply)
+        await self._server.write(action, apply)
 
     async def bind(self, pod: Pod, node: str) -> None:
         action = f"create pods/binding {pod.key}"

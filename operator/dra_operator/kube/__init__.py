@@ -1,0 +1,1 @@
+"""The binder's ports over the API server."""
