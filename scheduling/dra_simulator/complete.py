@@ -17,7 +17,7 @@ from dra_scheduling.wire import InvalidObjectError, KubernetesObject, UnknownKin
 from dra_simulator.admission import PriorityClass, created, prioritized, registered_node, time_after
 from dra_simulator.identity import Names, with_uid
 from dra_simulator.load import Loaded, Manifest
-from dra_simulator.problems import Problem, problem_of
+from dra_simulator.problems import Problem
 from dra_simulator.replicas import PodMaker, Workload, workload_of
 from dra_simulator.templates import ClaimMaker
 
@@ -99,7 +99,7 @@ class _Reader:
         try:
             yield
         except InvalidObjectError as error:
-            self.problems.append(problem_of(file, error))
+            self.problems.append(Problem(file, error.subject, error.path, error.problem))
         except RecursionError:
             message = "expected less deep nesting"
             self.problems.append(Problem(file=file, object="object", path="$", message=message))

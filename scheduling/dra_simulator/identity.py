@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.load import Manifest
 
@@ -61,3 +62,9 @@ def with_uid(value: T) -> T:
         return value
     uid = uid_of(type(value).__name__, metadata.namespace, metadata.name)
     return msgspec.structs.replace(value, metadata=msgspec.structs.replace(metadata, uid=uid))
+
+
+def key_called(name: str, namespace: str) -> ObjectKey:
+    """Return the key of what people call `NAME` or `NAMESPACE/NAME`."""
+    own, _, bare = name.rpartition("/")
+    return ObjectKey(own or namespace, bare)

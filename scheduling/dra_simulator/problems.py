@@ -1,11 +1,9 @@
 """What is wrong with the input: one line a problem, naming file, object, path and what was expected."""
 
-import msgspec
-
-from dra_scheduling.wire.objects import InvalidObjectError
+from typing import NamedTuple
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True, order=True):
+class Problem(NamedTuple):
     """One reason why an input cannot be used. `object` is `Kind namespace/name`, `path` a JSON path in it."""
 
     file: str
@@ -24,8 +22,3 @@ class UnusableInputError(Exception):
     def __init__(self, *problems: Problem) -> None:
         super().__init__("; ".join(str(problem) for problem in problems))
         self.problems = problems
-
-
-def problem_of(file: str, error: InvalidObjectError) -> Problem:
-    """Return the problem that reading one object of this file met."""
-    return Problem(file=file, object=error.subject, path=error.path, message=error.problem)

@@ -62,13 +62,13 @@ def workload_of(raw: Mapping[str, object]) -> Workload | None:
     Raises `InvalidObjectError`.
     """
     kind = str(raw.get("kind"))
-    metadata = read_as(_Named, raw).metadata
-    subject = f"{kind} {metadata.namespace}/{metadata.name}"
     try:
         templates = pod_templates(raw)
     except InvalidObjectError as error:
-        raise InvalidObjectError(subject, error.path, error.problem) from error
-    return Workload(kind=kind, metadata=metadata, raw=raw, templates=templates) if templates else None
+        raise InvalidObjectError(_subject(kind, raw), error.path, error.problem) from error
+    if not templates:
+        return None
+    return Workload(kind=kind, metadata=read_as(_Named, raw).metadata, raw=raw, templates=templates)
 
 
 class PodMaker:
@@ -132,6 +132,11 @@ class PodMaker:
 
 class _Named(Value, frozen=True):
     metadata: ObjectMeta
+
+
+def _subject(kind: str, raw: Mapping[str, object]) -> str:
+    metadata = _mapping(raw.get("metadata"))
+    return f"{kind} {metadata.get('namespace')}/{metadata.get('name')}"
 
 
 def _pattern(workload: Workload, template: PodTemplate) -> Pod:

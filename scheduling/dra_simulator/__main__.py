@@ -1,0 +1,68 @@
+"""`dra`: the command line, also as `kubectl dra`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TextIO
+
+from dra_simulator.arguments import LATER, parser
+from dra_simulator.problems import UnusableInputError
+
+COMMANDS = {
+    "simulate": "dra_simulator.commands:run_simulate",
+    "check": "dra_simulator.commands:run_check",
+    "explain": "dra_simulator.live:run_explain",
+    "devices": "dra_simulator.live:run_devices",
+    "claims": "dra_simulator.live:run_claims",
+    "dump": "dra_simulator.live:run_dump",
+}
+PLUGIN = "kubectl-dra"
+UNUSABLE = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        _accept_any_text(stream)
+    try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; what Python still wants to flush goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    arguments = parser(_program()).parse_args(argv)
+    later = [name for name in LATER if arguments.command == name or getattr(arguments, name, False)]
+    if later:
+        sys.stderr.write(f"{later[0]}: {LATER[later[0]]}\n")
+        return UNUSABLE
+    # Help and mistyped words need not wait for what the commands import.
+    module, function = COMMANDS[arguments.command].split(":")
+    run: Callable[[argparse.Namespace], int] = getattr(import_module(module), function)
+    try:
+        return run(arguments)
+    except UnusableInputError as error:
+        sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
+        return UNUSABLE
+
+
+def _program() -> str:
+    return "kubectl dra" if Path(sys.argv[0]).name == PLUGIN else "dra"
+
+
+def _accept_any_text(stream: TextIO) -> None:
+    """Let names that the stream's encoding cannot express come out escaped."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""A live cluster, read and never written: every object that a scheduling cycle sees."""
+
+from collections.abc import Iterator, Mapping
+
+from pykube import HTTPClient, KubeConfig
+from pykube.exceptions import KubernetesError
+
+from dra_scheduling.wire import InvalidObjectError, KubernetesObject, read
+from dra_simulator.problems import Problem, UnusableInputError
+
+PLURALS = {
+    "Node": ("v1", "nodes"),
+    "Pod": ("v1", "pods"),
+    "ResourceClaim": ("resource.k8s.io/v1", "resourceclaims"),
+    "ResourceClaimTemplate": ("resource.k8s.io/v1", "resourceclaimtemplates"),
+    "ResourceSlice": ("resource.k8s.io/v1", "resourceslices"),
+    "DeviceClass": ("resource.k8s.io/v1", "deviceclasses"),
+    "BindRequest": ("scheduling.run.ai/v1alpha2", "bindrequests"),
+}
+# A cluster without our CRD has no BindRequests, and can be looked at all the same.
+OPTIONAL = frozenset({"BindRequest"})
+PAGE = 500
+NOT_FOUND = 404
+
+
+class LiveCluster:
+    """The cluster of one context of the kubeconfig, or the one that this process runs in."""
+
+    __slots__ = ("_client", "namespace", "skipped")
+
+    def __init__(self, context: str | None) -> None:
+        """Raises `UnusableInputError` where there is no such configuration."""
+        try:
+            configuration = KubeConfig.from_env()
+            if context is not None:
+                configuration.set_current_context(context)
+            self._client = HTTPClient(configuration)
+            self.namespace: str = configuration.namespace
+        except (KubernetesError, OSError, KeyError, TypeError, ValueError) as error:
+            reason = f"no context {error}" if isinstance(error, KeyError) else str(error)
+            raise _unusable("kubeconfig", f"expected access to a cluster: {reason}") from error
+        self.skipped: list[Problem] = []
+
+    def objects(self) -> Iterator[KubernetesObject]:
+        """Yield everything, kind by kind. What cannot be read is noted in `skipped`, as a scheduler would pass it over.
+
+        Raises `UnusableInputError` where the server cannot be reached or refuses.
+        """
+        for kind, (version, plural) in PLURALS.items():
+            for raw in self._list(kind, version, plural):
+                try:
+                    yield read({**raw, "apiVersion": version, "kind": kind})
+                except InvalidObjectError as error:
+                    self.skipped.append(Problem("cluster", error.subject, error.path, error.problem))
+
+    def _list(self, kind: str, version: str, plural: str) -> Iterator[Mapping[str, object]]:
+        following = ""
+        while True:
+            parameters = {"limit": PAGE, **({"continue": following} if following else {})}
+            try:
+                response = self._client.get(version=version, url=plural, params=parameters)
+                if response.status_code == NOT_FOUND and kind in OPTIONAL:
+                    return
+                page = response.json()
+            except (KubernetesError, OSError, ValueError) as error:
+                raise _unusable(plural, f"expected an answer of {self._client.url}: {error}") from error
+            if not response.ok:
+                raise _unusable(plural, f"expected a list: {page.get('message', response.reason)}")
+            yield from page.get("items") or ()
+            following = page.get("metadata", {}).get("continue", "")
+            if not following:
+                return
+
+
+def _unusable(subject: str, message: str) -> UnusableInputError:
+    return UnusableInputError(Problem("cluster", subject, "-", message))

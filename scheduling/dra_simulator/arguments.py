@@ -1,0 +1,120 @@
+"""The words of the command line."""
+
+import argparse
+from collections.abc import Sequence
+
+SIMULATE_EXAMPLES = """\
+examples:
+  dra simulate manifests/                          a folder, with everything in it
+  kubectl get nodes,pods,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml | dra simulate -
+  dra dump > cluster.yaml && dra simulate cluster.yaml new-job.yaml --explain new-job-0
+  dra simulate world.yaml -o json --fail-on-pending
+
+exit codes: 0 done; 1 a pod stays pending and --fail-on-pending is given; 2 input cannot be used
+"""
+CHECK_EXAMPLES = """\
+examples:
+  dra check manifests/
+  dra check classes.yaml slices.yaml claims.yaml -o json
+
+exit codes: 0 no error found (warnings do not count); 1 an error found; 2 input cannot be used
+"""
+LIVE_EPILOG = "Reads the cluster of the kubeconfig or, inside of a cluster, of the service account; changes nothing."
+LATER = {
+    "launch": "planned NodeClaims come up and scheduling goes on (not in this release)",
+    "evict": "allow victims (not in this release)",
+    "queues": "queues with their fair shares (not in this release)",
+    "nodeclaims": "NodeClaims with what they wait for (not in this release)",
+}
+
+
+class _Version(argparse.Action):
+    """Looks the version up only when it is asked for: the search among installed packages takes a while."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,  # noqa: ARG002 - argparse's signature
+        values: str | Sequence[object] | None,  # noqa: ARG002 - argparse's signature
+        option_string: str | None = None,  # noqa: ARG002 - argparse's signature
+    ) -> None:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        parser.exit(message=f"{parser.prog} {version('dra-scheduler')}\n")
+
+
+def parser(program: str) -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    top = argparse.ArgumentParser(
+        prog=program,
+        description="Plays the scheduler of dra-scheduler on files, checks DRA objects, and explains a live cluster.",
+    )
+    top.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_simulate(commands)
+    _add_check(commands)
+    _add_live(commands)
+    return top
+
+
+def _add_simulate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    simulate = commands.add_parser(
+        "simulate",
+        help="play the scheduler on files",
+        description="Plays the scheduler on Kubernetes objects, with no cluster, and shows what it would do.",
+        epilog=SIMULATE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_input(simulate)
+    simulate.add_argument("--all-pods", action="store_true", help="schedule the pods of other schedulers, too")
+    simulate.add_argument("--explain", metavar="POD", help="tell the whole story of one pod (NAME or NAMESPACE/NAME)")
+    simulate.add_argument("--trace", metavar="FILE", help="write each step of the search to a file, as JSON lines")
+    simulate.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if a pod stays pending")
+    simulate.add_argument("--launch", action="store_true", help=LATER["launch"])
+    simulate.add_argument("--evict", action=argparse.BooleanOptionalAction, default=False, help=LATER["evict"])
+
+
+def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    check = commands.add_parser(
+        "check",
+        help="say what is wrong or suspicious in DRA objects",
+        description="Says what is wrong or suspicious in DeviceClasses, claims, templates, slices and pods.",
+        epilog=CHECK_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_input(check)
+
+
+def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    explain = commands.add_parser("explain", help="tell why a pod of the cluster is where it is", epilog=LIVE_EPILOG)
+    explain.add_argument("what", choices=["pod"], help="the kind of object")
+    explain.add_argument("name", metavar="NAME", help="its name, or NAMESPACE/NAME")
+    devices = commands.add_parser("devices", help="list the cluster's devices and who has them", epilog=LIVE_EPILOG)
+    claims = commands.add_parser("claims", help="list the cluster's claims and what they have", epilog=LIVE_EPILOG)
+    dump = commands.add_parser("dump", help="print everything a cycle sees, for dra simulate", epilog=LIVE_EPILOG)
+    later = [commands.add_parser(name, help=LATER[name], epilog=LIVE_EPILOG) for name in ("queues", "nodeclaims")]
+    for command in (explain, devices, claims, *later):
+        _add_output(command)
+        command.add_argument("-n", "--namespace", help="the namespace to look at")
+    dump.add_argument("-o", "--output", choices=["yaml", "json"], default="yaml", help="the format (default: yaml)")
+    for command in (explain, devices, claims, dump, *later):
+        command.add_argument("--context", help="the context of the kubeconfig (default: the current one)")
+
+
+def _add_input(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "paths", metavar="PATH", nargs="+", help="a file, a folder (recursively), or - for standard input"
+    )
+    command.add_argument(
+        "-n", "--namespace", default="default", help="the namespace of objects that name none (default: default)"
+    )
+    _add_output(command)
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-o",
+        "--output",
+        choices=["table", "json", "yaml"],
+        help="the format (default: table on a terminal, otherwise json)",
+    )

@@ -1,0 +1,1 @@
+"""What is wrong or suspicious in DRA objects, found without a cluster."""

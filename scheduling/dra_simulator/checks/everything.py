@@ -1,0 +1,58 @@
+"""All checks over a world, each finding with its file and object."""
+
+from collections.abc import Iterator
+
+from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.wire import KubernetesObject
+from dra_simulator.checks.classes import class_remarks
+from dra_simulator.checks.findings import Finding, Remark
+from dra_simulator.checks.offer import Offer
+from dra_simulator.checks.pods import pod_remarks
+from dra_simulator.checks.requests import Input, claim_remarks
+from dra_simulator.checks.slices import pool_remarks, slice_remarks
+from dra_simulator.complete import World, subject_of
+
+
+def check(world: World) -> tuple[Finding, ...]:
+    """Return what is wrong or suspicious, by file; what no file holds (a claim made from a template) is left out."""
+    found = {
+        Finding(
+            file=world.files[subject_of(value)],
+            object=str(subject_of(value)),
+            path=remark.path,
+            severity=remark.severity,
+            message=remark.message,
+        )
+        for value, remark in _remarks(world)
+        if subject_of(value) in world.files
+    }
+    return tuple(sorted({*found, *map(Finding.of_problem, world.problems)}))
+
+
+def _remarks(world: World) -> Iterator[tuple[KubernetesObject, Remark]]:
+    index = ClassIndex()
+    for device_class in world.of(DeviceClass):
+        index.apply(device_class)
+    slices = world.of(ResourceSlice)
+    given = Input(index.classes, Offer(slices))
+    of_pools = pool_remarks(slices)
+    for value in world.objects:
+        match value:
+            case DeviceClass():
+                remarks = class_remarks(value, index, given.offer)
+            case ResourceClaim():
+                remarks = claim_remarks(value.spec, "$.spec", given)
+            case ResourceClaimTemplate():
+                remarks = claim_remarks(value.spec.spec, "$.spec.spec", given)
+            case ResourceSlice():
+                remarks = slice_remarks(value)
+            case Pod():
+                remarks = pod_remarks(value, world, index)
+            case _:
+                continue
+        yield from ((value, remark) for remark in remarks)
+        if value.metadata.name in of_pools and isinstance(value, ResourceSlice):
+            yield value, of_pools[value.metadata.name]

@@ -1,0 +1,109 @@
+"""The devices of an input, asked by selectors."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from dra_scheduling.bits import members
+from dra_scheduling.cel import CompileError, Program, compile_selector
+from dra_scheduling.model.ids import PoolKey
+from dra_scheduling.model.slices import DeviceSelector, ResourceSlice
+from dra_scheduling.pieces import Piece
+from dra_simulator.checks.findings import Remarks, error, warning
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """Some devices of the input: one mask a slice."""
+
+    masks: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of devices."""
+        return sum(mask.bit_count() for mask in self.masks)
+
+
+class Offer:
+    """The devices in the newest generation of every pool of the input."""
+
+    __slots__ = ("_pieces", "everything")
+
+    def __init__(self, slices: Iterable[ResourceSlice]) -> None:
+        pieces = [Piece(value) for value in slices]
+        newest: dict[PoolKey, int] = {}
+        for piece in pieces:
+            newest[piece.key] = max(newest.get(piece.key, 0), piece.content.spec.pool.generation)
+        self._pieces = tuple(piece for piece in pieces if piece.content.spec.pool.generation == newest[piece.key])
+        self.everything = Choice(tuple(piece.everything for piece in self._pieces))
+
+    def narrowed(self, choice: Choice, program: Program) -> Choice:
+        """Return the devices that the program selects among these."""
+        pairs = zip(self._pieces, choice.masks, strict=True)
+        return Choice(tuple(piece.judge(program, mask)[0] for piece, mask in pairs))
+
+    def failures(self, choice: Choice, program: Program) -> Iterator[str]:
+        """Yield the error of each of these devices that the program fails on."""
+        for piece, mask in zip(self._pieces, choice.masks, strict=True):
+            for number in members(piece.judge(program, mask)[1]):
+                yield piece.error_text(program, number)
+
+
+def programs_of(selectors: Sequence[DeviceSelector]) -> tuple[Program, ...] | None:
+    """Return the compiled selectors, None if one of them does not compile."""
+    compiled = tuple(_compiled(_expression(selector)) for selector in selectors)
+    programs = tuple(program for program in compiled if isinstance(program, Program))
+    return programs if len(programs) == len(compiled) else None
+
+
+def compile_remarks(selectors: Sequence[DeviceSelector], path: str) -> Remarks:
+    """Yield an error for each selector that does not compile or costs too much; `path` leads to the list."""
+    for number, selector in enumerate(selectors):
+        here = f"{path}[{number}].cel"
+        if selector.cel is None:
+            yield error(here, "expected a CEL selector")
+            continue
+        compiled = _compiled(selector.cel.expression)
+        if isinstance(compiled, CompileError):
+            place = f"line {compiled.line}, column {compiled.column}"
+            yield error(f"{here}.expression", f"does not compile: {' '.join(compiled.problem.split())} ({place})")
+
+
+def match_remarks(selectors: Sequence[DeviceSelector], path: str, offer: Offer, among: Choice) -> Remarks:
+    """Yield a warning for the selector that leaves no device of those that are there."""
+    programs = programs_of(selectors)
+    if programs is None or not among.count:
+        return
+    left = among
+    for number, program in enumerate(programs):
+        narrowed = offer.narrowed(left, program)
+        if not narrowed.count:
+            failures = tuple(offer.failures(left, program))
+            failed = f"; it fails on {len(failures)} of them: {failures[0]}" if failures else ""
+            what = f"selects none of the {left.count} devices {'that the selectors before it leave' if number else ''}"
+            yield warning(f"{path}[{number}].cel.expression", f"{what.rstrip()}{failed}")
+            return
+        left = narrowed
+
+
+def selected(selectors: Sequence[DeviceSelector], offer: Offer, among: Choice) -> Choice | None:
+    """Return the devices that all selectors select; None if one of them does not compile."""
+    programs = programs_of(selectors)
+    if programs is None:
+        return None
+    left = among
+    for program in programs:
+        left = offer.narrowed(left, program)
+    return left
+
+
+def _expression(selector: DeviceSelector) -> str:
+    return selector.cel.expression if selector.cel is not None else ""
+
+
+@lru_cache(maxsize=4096)
+def _compiled(expression: str) -> Program | CompileError:
+    try:
+        return compile_selector(expression)
+    except CompileError as failure:
+        return failure

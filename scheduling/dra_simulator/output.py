@@ -1,0 +1,25 @@
+"""Results as JSON, YAML or tables."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+import yaml
+
+from dra_simulator.tables import Block, show
+
+
+def chosen_format(wanted: str | None, stream: TextIO) -> str:
+    """Return the format that is wanted, or `table` for people and `json` for programs."""
+    return wanted or ("table" if stream.isatty() else "json")
+
+
+def emit(value: object, blocks: Callable[[], Sequence[Block]], wanted: str | None, stream: TextIO) -> None:
+    """Write a result in the wanted format; `blocks` makes the tables."""
+    match chosen_format(wanted, stream):
+        case "json":
+            stream.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+        case "yaml":
+            yaml.safe_dump(value, stream, sort_keys=False, allow_unicode=True, width=120)
+        case _:
+            show(blocks(), stream)

@@ -1,0 +1,72 @@
+"""Simulations and stories as tables for people."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from dra_scheduling.model.claims import AllocationResult
+from dra_scheduling.model.outcomes import Assignment
+from dra_scheduling.reasons import FoldedReason
+from dra_simulator.checks.findings import Finding, Severity
+from dra_simulator.explain import Story
+from dra_simulator.simulate import Simulation
+from dra_simulator.tables import Block, Table
+
+
+def simulation_blocks(simulation: Simulation) -> list[Block]:
+    """Return where pods go, which stay and why, and the figures."""
+    placed = tuple((str(item.pod.key), item.node, "  ".join(_devices(item))) for item in simulation.assignments)
+    left = tuple((str(item.pod.key), item.message) for item in simulation.pending)
+    figures = (
+        f"{len(placed)} of {len(placed) + len(left)} pods placed, {simulation.nodes} nodes, "
+        f"{len(simulation.allocated)} of {len(simulation.published)} devices allocated, {simulation.steps} search steps"
+    )
+    return [
+        Table(headers=("POD", "NODE", "DEVICES"), rows=placed, style="green"),
+        Table(headers=("PENDING POD", "WHY"), rows=left, style="yellow"),
+        figures,
+    ]
+
+
+def story_blocks(story: Story) -> list[Block]:
+    """Return what stands against the pod as such, and what each node says."""
+    title = f"Pod {story.pod.key}: {story.outcome}"
+    if story.reasons:
+        return [title, "\n".join(reason.message for reason in story.reasons)]
+    rows = tuple((said.node, _text(said.reasons) or "takes the pod") for said in story.nodes)
+    blocks: list[Block] = [title, Table(headers=("NODE", "WHAT IT SAYS"), rows=rows)]
+    miss = story.nearest_miss
+    if miss is not None:
+        blocks.append(f"Nearest miss: {miss.node}, {_text(miss.reasons)}")
+    return blocks
+
+
+def findings_blocks(findings: Sequence[Finding]) -> list[Block]:
+    """Return findings, those of one file and object together, and how many there are."""
+    rows = tuple((item.severity, f"{item.file}: {item.object}", f"{item.path}: {item.message}") for item in findings)
+    errors = sum(item.severity is Severity.ERROR for item in findings)
+    headers = ("SEVERITY", "WHERE", "WHAT")
+    return [
+        Table(headers=headers, rows=rows, style="yellow"),
+        f"{errors} errors, {len(findings) - errors} warnings",
+    ]
+
+
+def allocation_text(allocation: AllocationResult) -> str:
+    """Return the devices of an allocation, those of one pool together: `driver/pool/device,device`."""
+    pools: defaultdict[str, list[str]] = defaultdict(list)
+    for result in allocation.devices.results:
+        pools[str(result.device_id.pool_key)].append(result.device)
+    return " ".join(f"{pool}/{','.join(devices)}" for pool, devices in pools.items())
+
+
+def _devices(assignment: Assignment) -> Iterator[str]:
+    for claim in assignment.claims:
+        yield f"{claim.name}={allocation_text(claim.allocation)}"
+    extended = assignment.extended
+    if extended is not None:
+        names = sorted({mapping.resource_name for mapping in extended.container_mappings})
+        yield f"{','.join(names)}={allocation_text(extended.allocation)}"
+
+
+def _text(reasons: tuple[FoldedReason, ...]) -> str:
+    return "; ".join(reason.message for reason in reasons)
