@@ -17,8 +17,9 @@ from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.refusals import gave_up, no_choice, too_few
+from dra_scheduling.reporting import NamedSteps, Reporter
 from dra_scheduling.results import allocation
-from dra_scheduling.search import Demand, Found, NotFound, search
+from dra_scheduling.search import Demand, Found, NotFound, Watcher, search
 
 DEFAULT_BUDGET = 100_000
 """Steps for one pod on one node, of about two microseconds each; counted, so that no result depends on the machine."""
@@ -51,11 +52,16 @@ class Exhausted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def allocate(
-    claims: Sequence[ParsedClaim], node: NodePlace, pools: PoolIndex, ledger: Ledger, budget: int = DEFAULT_BUDGET
+    claims: Sequence[ParsedClaim],
+    node: NodePlace,
+    pools: PoolIndex,
+    ledger: Ledger,
+    budget: int = DEFAULT_BUDGET,
+    reporter: Reporter | None = None,
 ) -> Allocated | Impossible | Exhausted:
     """Return devices for every claim on this node, the first choice in the order of requests, pools and devices.
 
-    The ledger is read and left as it is. `budget` bounds the steps of the search.
+    The ledger is read and left as it is. `budget` bounds the steps of the search; a reporter is told each of them.
     """
     board = Board(pools.on_node(node), ledger)
     asks = asks_of(claims)
@@ -71,7 +77,8 @@ def allocate(
     constraints = _constraints(asks, rules, demands, board)
     if isinstance(constraints, Refusal):
         return Impossible(refusal=constraints, steps=0)
-    found = _choose(demands, constraints, budget)
+    watcher = None if reporter is None else NamedSteps(asks, board, reporter)
+    found = _choose(demands, constraints, budget, watcher)
     if isinstance(found, NotFound):
         return _unsuccessful(found, asks)
     return Allocated(
@@ -108,10 +115,12 @@ def _constraints(
     return constraints
 
 
-def _choose(demands: Sequence[Demand], constraints: Sequence[MatchAttribute], budget: int) -> Found | NotFound:
+def _choose(
+    demands: Sequence[Demand], constraints: Sequence[MatchAttribute], budget: int, watcher: Watcher | None
+) -> Found | NotFound:
     """Return the devices of each demand; where demands do not get into each other's way, that needs no search."""
-    if constraints or not are_apart(demand.candidates for demand in demands):
-        return search(demands, constraints, budget)
+    if watcher is not None or constraints or not are_apart(demand.candidates for demand in demands):
+        return search(demands, constraints, budget, watcher)
     picks = tuple(smallest(demand.candidates, demand.wanted) for demand in demands)
     return Found(picks, sum(demand.wanted for demand in demands))
 

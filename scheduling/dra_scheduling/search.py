@@ -6,6 +6,7 @@ The first solution found is the first of all in the order of demands and devices
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import msgspec
 
@@ -41,6 +42,16 @@ class NotFound(msgspec.Struct, frozen=True):
     is_exhausted: bool
 
 
+class Watcher(Protocol):
+    """Is told each step: the index of the demand, and the device as a bit."""
+
+    def took(self, demand: int, device: int) -> None:
+        """A device was taken for a demand."""
+
+    def gave_back(self, demand: int, device: int) -> None:
+        """It led nowhere."""
+
+
 class _Choice(msgspec.Struct, frozen=True, gc=False):
     """A device taken for a demand: what else could have been taken there, and how many were wanted."""
 
@@ -58,12 +69,16 @@ class _Rivals(msgspec.Struct, frozen=True):
     wanted: int
 
 
-def search(demands: Sequence[Demand], constraints: Sequence[Constraint], budget: int) -> Found | NotFound:
+def search(
+    demands: Sequence[Demand], constraints: Sequence[Constraint], budget: int, watcher: Watcher | None = None
+) -> Found | NotFound:
     """Return the first choice of devices that satisfies every demand and constraint, no device twice.
 
     A step is one device tried; the budget bounds their number.
     """
-    return _Search(demands, constraints).run(budget)
+    if watcher is None:
+        return _Search(demands, constraints).run(budget)
+    return _WatchedSearch(demands, constraints, watcher).run(budget)
 
 
 class _Search:
@@ -148,6 +163,24 @@ class _Search:
         if same is None:
             same = self._alike[device] = alike(device, self._distinctions, self._everything)
         return same
+
+
+class _WatchedSearch(_Search):
+    """The same search, which tells what it does: a class of its own, so that nobody else pays for it."""
+
+    __slots__ = ("_watcher",)
+
+    def __init__(self, demands: Sequence[Demand], constraints: Sequence[Constraint], watcher: Watcher) -> None:
+        super().__init__(demands, constraints)
+        self._watcher = watcher
+
+    def _take(self, index: int, device: int) -> None:
+        super()._take(index, device)
+        self._watcher.took(index, device)
+
+    def _give_back(self, choice: _Choice) -> None:
+        super()._give_back(choice)
+        self._watcher.gave_back(choice.demand, choice.device)
 
 
 def _rivals(demands: Sequence[Demand]) -> list[tuple[_Rivals, ...]]:

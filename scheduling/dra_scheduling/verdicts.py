@@ -15,6 +15,7 @@ from dra_scheduling.podclaims import reach_refusal
 from dra_scheduling.pools import PoolIndex
 from dra_scheduling.ranking import Fit, Refused, Score, Unknown, Verdict
 from dra_scheduling.reasons import Refusal
+from dra_scheduling.reporting import Reporter
 from dra_scheduling.resources import Resources
 from dra_scheduling.shapes import ExtendedNeed, Shape
 
@@ -50,8 +51,13 @@ def judge(shape: Shape, state: NodeState, devices: Devices) -> Verdict:
     return Fit(_score(shape, state, devices, found), steps)
 
 
-def find_placement(shape: Shape, state: NodeState, devices: Devices) -> Placement | Refusal | Impossible | Exhausted:
-    """Return how the node takes the pod, or the first reason why it does not, the cheap ones asked first."""
+def find_placement(
+    shape: Shape, state: NodeState, devices: Devices, reporter: Reporter | None = None
+) -> Placement | Refusal | Impossible | Exhausted:
+    """Return how the node takes the pod, or the first reason why it does not, the cheap ones asked first.
+
+    A reporter is told each step of the search for devices.
+    """
     node = state.node
     refusal = static_refusal(shape.pod, node) or reach_refusal(shape.resolved, node.name, node.metadata.labels)
     if refusal is None and shape.ports:
@@ -67,7 +73,7 @@ def find_placement(shape: Shape, state: NodeState, devices: Devices) -> Placemen
     claims: tuple[ParsedClaim, ...] = shape.claims if need.parsed is None else (*shape.claims, need.parsed)
     if not claims:
         return Placement(need, None)
-    result = allocate(claims, state.place, devices.pools, devices.ledger)
+    result = allocate(claims, state.place, devices.pools, devices.ledger, reporter=reporter)
     return Placement(need, result) if isinstance(result, Allocated) else result
 
 
