@@ -68,5 +68,9 @@ def _renderers(settings: Settings) -> Sequence[Processor]:
     if chosen is None:
         chosen = LogFormat.CONSOLE if sys.stderr.isatty() else LogFormat.JSON
     if chosen is LogFormat.CONSOLE:
-        return (structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),)
+        return (
+            structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+            ),
+        )
     return (structlog.processors.format_exc_info, structlog.processors.JSONRenderer(sort_keys=True))

@@ -227,8 +227,8 @@ SETTINGS = (
     ),
     Setting(
         field="settle_seconds",
-        default="5",
-        meaning="longest wait for other schedulers' claims to be seen before a pod is bound to contended devices",
+        default="1",
+        meaning="how long another scheduler over the same devices may take from decision to write; waited for if it is",
         parse=_seconds(0, 60),
     ),
     Setting(

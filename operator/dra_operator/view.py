@@ -10,9 +10,11 @@ from dra_operator.cache import Cache
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
+from dra_scheduling.model.nodeselection import NodeSelector
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.pools import INCOMPLETE, NodePlace, PoolIndex
+from dra_scheduling.requirements import matches
 from dra_scheduling.wire import KubernetesObject
 
 CONTENDED_SECONDS = 600.0
@@ -154,6 +156,11 @@ class ClusterView:
     def node(self, name: str) -> Node | None:
         """Return the node."""
         return self._cache.get(Node, ObjectKey("", name))
+
+    def matches(self, selector: NodeSelector, node: str) -> bool:
+        """Whether the node is known and the selector of an allocation takes it in."""
+        known = self.node(node)
+        return known is not None and matches(selector, known.name, known.metadata.labels)
 
     def presence(self, device: DeviceID, node: str) -> Presence:
         """Return whether the device is published and reachable from the node."""

@@ -112,6 +112,11 @@ class Watches:
     def __getitem__(self, kind: Kind) -> Watch:
         return self._watches[kind]
 
+    def begin(self) -> None:
+        """Let no silence count that was before now."""
+        for watch in self._watches.values():
+            watch.spoke()
+
     @property
     def are_synced(self) -> bool:
         """Whether every kind was listed and its list has reached the handlers."""

@@ -1,0 +1,118 @@
+"""The binder's role: `dra_binder` over the API server, with the cache as its view."""
+
+import datetime as dt
+import time
+from collections.abc import Callable, Coroutine
+
+from dra_binder.binder import Binder
+from dra_binder.ports import Ports
+from dra_binder.settings import BinderSettings
+from dra_operator.binding import Binding, sleep
+from dra_operator.client import HttpApi
+from dra_operator.events import Notice, Recorder, Regarding, Severity
+from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
+from dra_operator.leader import Leadership
+from dra_operator.settings import Settings
+from dra_operator.view import ClusterView
+from dra_scheduling.model.bindrequests import BindRequest
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.wire import KubernetesObject
+
+Refused = Callable[[Pod, str, str], None]
+
+BOUND = "Bound"
+BIND_FAILED = "BindFailed"
+
+
+class LoopClock:
+    """`dra_binder.ports.Clock`."""
+
+    def now(self) -> str:
+        """Return the time as RFC 3339 text in UTC."""
+        return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def elapsed(self) -> float:
+        """Return seconds that never go back."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass; a long pause leaves its place to another bind."""
+        await sleep(seconds)
+
+
+class EventReport:
+    """`dra_binder.ports.Report`: Events of the pod, and its condition where the same process writes that."""
+
+    def __init__(self, recorder: Recorder, refused: Refused | None) -> None:
+        self._recorder = recorder
+        self._refused = refused
+
+    def bound(self, request: BindRequest, pod: Pod) -> None:
+        """Tell that the pod is on its node."""
+        message = f"Bound {pod.key} to {request.spec.selected_node}"
+        self._tell(pod, Severity.NORMAL, BOUND, message)
+
+    def failed(self, request: BindRequest, pod: Pod, reason: str) -> None:
+        """Tell why the pod is not on its node."""
+        message = f"Could not bind to {request.spec.selected_node}: {reason}"
+        self._tell(pod, Severity.WARNING, BIND_FAILED, message)
+        if self._refused is not None:
+            self._refused(pod, BIND_FAILED, message)
+
+    def _tell(self, pod: Pod, severity: Severity, reason: str, message: str) -> None:
+        notice = Notice(regarding=Regarding.of(pod), severity=severity, reason=reason, message=message)
+        self._recorder.tell(notice)
+
+
+class BinderRole:
+    """Everything that the role is made of. Lives on the event loop."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        api: HttpApi,
+        view: ClusterView,
+        report: EventReport,
+        leadership: Leadership,
+    ) -> None:
+        self._leadership = leadership
+        ports = Ports(
+            claims=KubeClaims(api),
+            pods=KubePods(api),
+            bind_requests=KubeBindRequests(api),
+            view=view,
+            clock=LoopClock(),
+            report=report,
+        )
+        rules = BinderSettings(scheduler_name=settings.scheduler_name, settle_seconds=settings.settle_seconds)
+        self._binding = Binding(
+            Binder(ports, rules),
+            view,
+            concurrency=settings.bind_concurrency,
+            may_write=lambda: leadership.is_leading,
+            clock=time.monotonic,
+        )
+
+    def changed(self, value: KubernetesObject) -> None:
+        """Pass an object on."""
+        self._binding.changed(value)
+
+    def removed(self, value: KubernetesObject) -> None:
+        """Pass on that an object is gone."""
+        self._binding.removed(value)
+
+    def jobs(self) -> tuple[Coroutine[None, None, None], ...]:
+        """Return what is to run on the event loop."""
+        return (self._binding.run(),)
+
+    def leadership_changed(self) -> None:
+        """Take up what is unfinished, or leave it."""
+        if self._leadership.is_leading:
+            self._binding.lead()
+        else:
+            self._binding.drop()
+
+    async def stop(self, seconds: float) -> None:
+        """End what is under way, or leave it to the next start."""
+        await self._binding.finish(seconds)

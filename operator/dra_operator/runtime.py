@@ -1,0 +1,265 @@
+"""One running operator: what is built at its start, runs beside Kopf, and is taken down in order."""
+
+import asyncio
+import gc
+import signal
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from http import HTTPStatus
+from typing import Any, Protocol
+
+from dra_binder.errors import ApiError
+from dra_operator.access import Access
+from dra_operator.binder import BinderRole, EventReport
+from dra_operator.cache import Cache
+from dra_operator.client import HttpApi
+from dra_operator.events import Recorder
+from dra_operator.http import HttpServer
+from dra_operator.intake import BadInput, Intake
+from dra_operator.kinds import Kind, Resource
+from dra_operator.leader import Election, Leadership
+from dra_operator.logs import log
+from dra_operator.metrics import DEVICES_TAKEN
+from dra_operator.permissions import missing, needed, unserved
+from dra_operator.scheduler import SchedulerRole
+from dra_operator.settings import Role, Settings
+from dra_operator.view import ClusterView
+from dra_operator.watches import Watches
+from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.wire import KubernetesObject
+
+FINISH_SECONDS = 4.0
+LOOK_SECONDS = 2.0
+RECHECK_SECONDS = 30.0
+# Kopf asks for each watch every few seconds even while the API server is away; when it does not, its task is gone.
+ABANDONED_FACTOR = 3.0
+
+_log = log("runtime")
+
+
+class RunningRole(Protocol):
+    """What a role is to the runtime."""
+
+    def changed(self, value: KubernetesObject) -> None:
+        """Take note of an object."""
+        ...
+
+    def removed(self, value: KubernetesObject) -> None:
+        """Take note that an object is gone."""
+        ...
+
+    def jobs(self) -> tuple[Coroutine[None, None, None], ...]:
+        """Start, and return what is to run on the event loop until it is cancelled."""
+        ...
+
+    def leadership_changed(self) -> None:
+        """Begin or stop to write."""
+        ...
+
+    async def stop(self, seconds: float) -> None:
+        """End within that time."""
+        ...
+
+
+class Runtime:
+    """Everything of one process. `stop_process` is called when it cannot go on; `failure` then says why."""
+
+    def __init__(self, settings: Settings, *, stop_process: Callable[[], None] | None = None) -> None:
+        self.settings = settings
+        self.failure = ""
+        self._stop_process = stop_process or _terminate
+        self._clock = time.monotonic
+        self.cache = Cache()
+        self.watches = Watches(self._clock, self._listed)
+        self.view = ClusterView(
+            self.cache,
+            scheduler_name=settings.scheduler_name,
+            progress=lambda: self.watches[ResourceClaim].progress,
+            clock=self._clock,
+        )
+        self.access = Access(self.watches, clock=self._clock)
+        self.http = HttpServer(settings.http_address, self.problems)
+        self._synced = asyncio.Event()
+        self._unready: tuple[str, ...] = ("starting",)
+        self._missing: tuple[str, ...] = ()
+        self._roles: dict[Role, RunningRole] = {}
+        self._leaderships: dict[Role, Leadership] = {}
+        self._elections: list[Election] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._api: HttpApi | None = None
+        self._intake: Intake | None = None
+
+    async def start(self) -> None:
+        """Return when Kopf may begin to watch. Raises `NoAccessError` or `AddressInUseError`."""
+        self.access.load()
+        self._api = HttpApi(self.access)
+        await self.http.start()
+        await self._until_served(self._api)
+        self._build(self._api)
+        self.watches.begin()
+        self._unready = ()
+
+    def observe(self, kind: Kind, event: Mapping[str, Any]) -> None:
+        """Take in a watch event of Kopf's."""
+        if self._intake is not None:
+            self._intake.observe(kind, event["type"], event["object"])
+            self._look_if_synced()
+
+    def problems(self) -> tuple[str, ...]:
+        """Return why the process is not ready, one line each."""
+        if self._unready:
+            return self._unready
+        unlisted = tuple(f"{name}: not listed yet" for name in self.watches.unlisted())
+        seconds = self.settings.watch_silence_seconds
+        silent = tuple(f"{name}: nothing heard for {seconds:g} s" for name in self.watches.silent(seconds))
+        return unlisted + silent + self._missing
+
+    async def stop(self) -> None:
+        """Take up nothing more, end or leave what is under way, give the Leases back."""
+        self._unready = ("stopping",)
+        await asyncio.gather(*(role.stop(FINISH_SECONDS) for role in self._roles.values()))
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(election.release() for election in self._elections))
+        await self.http.stop()
+        if self._api is not None:
+            await self._api.close()
+
+    def fail(self, reason: str) -> None:
+        """End the process, since it cannot do its work any more."""
+        if not self.failure:
+            self.failure = reason
+            _log.error("cannot go on", reason=reason)
+            self._stop_process()
+
+    def _build(self, api: HttpApi) -> None:
+        recorder = Recorder(api, self.settings.identity, self._clock)
+        for role in sorted(self.settings.roles, reverse=True):
+            leadership = Leadership(role, self._leadership_changed, self._clock)
+            running = self._role(role, api, recorder, leadership)
+            if running is None:
+                _log.info("this version does nothing in this role", role=role.value)
+                continue
+            self._leaderships[role] = leadership
+            self._roles[role] = running
+        self._intake = Intake(self.cache, self.watches, BadInput(recorder), (self.view, *self._roles.values()))
+        DEVICES_TAKEN.set_function(self.view.devices_taken)
+        self._spawn(recorder.run(), self.access.run(), self._watch_the_watches(), self._go(api))
+
+    def _role(self, role: Role, api: HttpApi, recorder: Recorder, leadership: Leadership) -> RunningRole | None:
+        if role is Role.SCHEDULER:
+            return SchedulerRole(
+                self.settings,
+                api=api,
+                cache=self.cache,
+                recorder=recorder,
+                leadership=leadership,
+                clock=self._clock,
+                failed=self.fail,
+            )
+        if role is Role.BINDER:
+            scheduler = self._roles.get(Role.SCHEDULER)
+            refused = scheduler.status.refused if isinstance(scheduler, SchedulerRole) else None
+            report = EventReport(recorder, refused)
+            return BinderRole(self.settings, api=api, view=self.view, report=report, leadership=leadership)
+        return None
+
+    async def _until_served(self, api: HttpApi) -> None:
+        """Wait for a cluster that has every kind: Kopf looks for them only once."""
+        told: tuple[str, ...] = ()
+        while True:
+            try:
+                lines = await unserved(api)
+            except ApiError as error:
+                lines = (f"the API server cannot be asked what it serves: {error}",)
+            if not lines:
+                return
+            self._unready = lines
+            if lines != told:
+                _log.warning("waiting", problems=lines)
+                told = lines
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _go(self, api: HttpApi) -> None:
+        """Let the roles begin once every kind was listed."""
+        jobs = [job for role in self._roles.values() for job in role.jobs()]
+        self._spawn(*jobs, self._check_permissions(api))
+        started = self._clock()
+        await self._synced.wait()
+        _settle_memory()
+        _log.info("every kind is listed", seconds=round(self._clock() - started, 2))
+        for leadership in self._leaderships.values():
+            if not self.settings.leader_elect:
+                leadership.take()
+                continue
+            election = Election(
+                api,
+                leadership,
+                namespace=self.settings.namespace,
+                identity=self.settings.identity,
+                clock=self._clock,
+            )
+            self._elections.append(election)
+            self._spawn(election.run())
+
+    async def _check_permissions(self, api: HttpApi) -> None:
+        while True:
+            try:
+                lacking = await missing(api, needed(self.settings))
+            except ApiError as error:
+                if error.code == HTTPStatus.FORBIDDEN:
+                    return
+                lacking = self._missing
+            if lacking and lacking != self._missing:
+                _log.error("permissions are missing", problems=lacking)
+            self._missing = lacking
+            if not lacking:
+                return
+            await asyncio.sleep(RECHECK_SECONDS)
+
+    async def _watch_the_watches(self) -> None:
+        silent: tuple[str, ...] = ()
+        limit = self.settings.watch_silence_seconds
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            before, silent = silent, self.watches.silent(limit)
+            if silent and silent != before:
+                _log.warning("watches say nothing", kinds=silent, seconds=limit)
+            abandoned = self.watches.abandoned(ABANDONED_FACTOR * limit)
+            if abandoned:
+                self.fail(f"nobody watches {', '.join(abandoned)} any more")
+
+    def _listed(self, resource: Resource, uids: frozenset[str], version: int) -> None:
+        if self._intake is not None:
+            self._intake.listed(resource, uids, version)
+            self._look_if_synced()
+
+    def _look_if_synced(self) -> None:
+        if not self._synced.is_set() and self.watches.are_synced:
+            self._synced.set()
+
+    def _leadership_changed(self, role: Role) -> None:
+        self._roles[role].leadership_changed()
+
+    def _spawn(self, *jobs: Coroutine[None, None, None]) -> None:
+        for job in jobs:
+            task = asyncio.create_task(job)
+            self._tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fail(f"a part of the operator failed: {error!r}")
+
+
+def _settle_memory() -> None:
+    """Take what was listed out of the garbage collector's sight: it stays, and looking at all of it takes long."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+def _terminate() -> None:
+    signal.raise_signal(signal.SIGTERM)

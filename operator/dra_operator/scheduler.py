@@ -1,0 +1,104 @@
+"""The scheduler's role: the cycle's thread, the writers of BindRequests, and what pending pods are told."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+
+from dra_operator.api import Api
+from dra_operator.bindrequests import BindRequestWriter, Reports
+from dra_operator.cache import Cache
+from dra_operator.cycle import CycleThread, Lead, SchedulerCore, Stop, Unwritten, Written
+from dra_operator.events import Recorder
+from dra_operator.leader import Leadership
+from dra_operator.pacing import Clock
+from dra_operator.settings import Settings
+from dra_operator.status import PodStatus
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.model.outcomes import Assignment, Outcome
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.wire import KubernetesObject
+
+WRITERS = 16
+UNWRITTEN = "BindRequestNotWritten"
+
+
+class SchedulerRole:
+    """Everything that the role is made of. Lives on the event loop, apart from its thread."""
+
+    def __init__(  # noqa: PLR0913  it joins the parts
+        self,
+        settings: Settings,
+        *,
+        api: Api,
+        cache: Cache,
+        recorder: Recorder,
+        leadership: Leadership,
+        clock: Clock,
+        failed: Callable[[str], None],
+    ) -> None:
+        self._leadership = leadership
+        self._loop = asyncio.get_running_loop()
+        core = SchedulerCore(Cluster(settings.scheduler_name), SchedulingQueue(), cycle_pods=settings.cycle_pods)
+        self._thread = CycleThread(
+            core,
+            clock=time.time,
+            deliver=self._deliver,
+            failed=lambda error: self._call(failed, f"the scheduling thread ended: {error!r}"),
+        )
+        self.status = PodStatus(api, recorder, cache, clock=clock, may_write=lambda: leadership.is_leading)
+        self._writer = BindRequestWriter(
+            api,
+            cache,
+            Reports(written=self._written, unwritten=self._unwritten, refused=self._refused),
+            backoff_limit=settings.backoff_limit,
+            may_write=lambda: leadership.is_leading,
+        )
+
+    def changed(self, value: KubernetesObject) -> None:
+        """Pass an object on."""
+        self._thread.changed(value)
+        self.status.changed(value)
+
+    def removed(self, value: KubernetesObject) -> None:
+        """Pass on that an object is gone."""
+        self._thread.removed(value)
+        self.status.removed(value)
+
+    def jobs(self) -> tuple[Coroutine[None, None, None], ...]:
+        """Start the thread, and return what is to run on the event loop."""
+        self._thread.start()
+        return (self.status.run(), *(self._writer.run() for _ in range(WRITERS)))
+
+    def leadership_changed(self) -> None:
+        """Begin or stop to decide."""
+        self._thread.inbox.put(Lead(self._leadership.is_leading))
+
+    async def stop(self, seconds: float) -> None:
+        """End the thread; what it decided last and nobody has written holds no longer."""
+        if self._thread.is_alive():
+            self._thread.inbox.put(Stop())
+            await asyncio.to_thread(self._thread.join, seconds)
+
+    def _decided(self, outcomes: tuple[Outcome, ...]) -> None:
+        for outcome in outcomes:
+            self.status.decided(outcome)
+            if isinstance(outcome, Assignment):
+                self._writer.submit(outcome)
+
+    def _deliver(self, outcomes: tuple[Outcome, ...]) -> None:
+        self._call(self._decided, outcomes)
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
+        # The loop is closed while a cycle ends that a stop did not wait for.
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _written(self, pod: Pod) -> None:
+        self._thread.inbox.put(Written(pod.metadata.uid))
+
+    def _unwritten(self, pod: Pod) -> None:
+        self._thread.inbox.put(Unwritten(pod))
+
+    def _refused(self, pod: Pod, message: str) -> None:
+        self.status.refused(pod, UNWRITTEN, message)
