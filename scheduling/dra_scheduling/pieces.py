@@ -11,6 +11,7 @@ from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorTerm
 from dra_scheduling.model.slices import Device, ResourceSlice
 from dra_scheduling.requirements import term_matches
+from dra_scheduling.views import device_view
 
 MAX_KEPT_ANSWERS = 256
 """Answers are kept for this many programs a slice. Users write selectors, so their number has no bound of its own."""
@@ -163,7 +164,7 @@ class Piece:
 
     def _device_views(self) -> list[DeviceView]:
         if self._views is None:
-            self._views = [DeviceView.of(self.key.driver, device) for device in self.devices]
+            self._views = [device_view(self.key.driver, device) for device in self.devices]
         return self._views
 
 

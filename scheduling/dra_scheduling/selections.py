@@ -4,7 +4,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from dra_scheduling.cel import DeviceView, EvaluationError, Program, compile_selector
-from dra_scheduling.model.slices import Device
 
 
 class SelectorText(NamedTuple):
@@ -28,7 +27,7 @@ class Selection:
 
     def may_select(self, driver: str) -> bool:
         """Whether some device of the driver could be selected, as far as the driver alone tells."""
-        bare = DeviceView.of(driver, Device(name=""))
+        bare = DeviceView.of(driver, {}, {})
         for program in self.programs:
             try:
                 if not program.evaluate(bare):
