@@ -92,7 +92,9 @@ class _Run:
         self.log = log.bind(bindrequest=str(request.key), pod=str(pod_key_of(request)), node=request.spec.selected_node)
         self.pod: Pod | None = None
         self.claims: tuple[ResourceClaim, ...] = ()
-        self.failures = request.status.failed_attempts
+        # Attempts for an earlier decision in the same object say nothing about this one.
+        is_observed = request.status.observed_generation in {0, request.metadata.generation}
+        self.failures = request.status.failed_attempts if is_observed else 0
 
     async def to_the_end(self) -> Ending:
         limit = limit_of(self.request.spec.backoff_limit)
@@ -122,6 +124,8 @@ class _Run:
         current = self.ports.view.bind_request(self.request.key)
         if current is None or current.metadata.uid != self.request.metadata.uid or current.metadata.is_deleting:
             return Gone(f"BindRequest {self.request.key} was deleted")
+        if current.metadata.generation != self.request.metadata.generation:
+            return Gone(f"BindRequest {self.request.key} was decided anew")
         pod = await self._read_pod()
         where = standing(self.request, pod)
         if pod is not None and not isinstance(where, Gone):

@@ -1,7 +1,7 @@
 """Everything the binder touches, as small protocols: three kinds of objects, a view of the cache, a clock, a report.
 
-Calls that reach the API server are async, raise `dra_binder.errors.ApiError`, and return the object as the server
-holds it after the call. Lookups in `View` are plain and cost nothing.
+Calls that reach the API server are async and raise `dra_binder.errors.ApiError`; an object that they return is as the
+server holds it after the call. Lookups in `View` are plain and cost nothing.
 """
 
 from collections.abc import Iterable

@@ -1,12 +1,13 @@
 """Every write of a bind goes wrong in every way: the pod is bound exactly once or nothing is left of the attempt."""
 
+import msgspec
 import pytest
 
 from dra_binder.binder import Failed, Unfinished
 from dra_binder.plan import Bound
 from dra_binder.testing.faults import RETRY_AFTER_SECONDS, TRANSIENT_FAULTS, Fault, Rule
 from dra_binding.world import GENERATED, NODE, POD, World, device
-from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED
+from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequestStatus
 
 # Special claim, its status, finalizer and status of the template claim, pod status, Binding, BindRequest.
 BIND_WRITES = range(1, 8)
@@ -159,6 +160,19 @@ async def test_attempts_of_an_earlier_process_count() -> None:
     await world.run_with_restarts(value)
 
     assert world.request(value).status.failed_attempts == 2
+
+
+async def test_attempts_for_an_earlier_decision_do_not_count() -> None:
+    world = World(Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2))
+    value = world.add_extended()
+    status = BindRequestStatus(phase=FAILED, failed_attempts=9, observed_generation=1)
+    metadata = msgspec.structs.replace(value.metadata, generation=2)
+    value = world.server.put(msgspec.structs.replace(value, metadata=metadata, status=status))
+
+    assert await world.run(value) == Bound(NODE)
+    assert world.request(value).status == BindRequestStatus(
+        phase=SUCCEEDED, failed_attempts=2, observed_generation=2, last_attempt_time=world.server.clock.now()
+    )
 
 
 async def test_no_conflict_is_counted_as_an_attempt_while_another_look_helps() -> None:

@@ -139,6 +139,23 @@ async def test_a_bind_request_deleted_between_two_attempts_is_undone() -> None:
     assert world.server.bindings == []
 
 
+async def test_a_decision_replaced_between_two_attempts_is_undone() -> None:
+    world = World(Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding"))
+    value = world.add_both_kinds()
+    metadata = msgspec.structs.replace(value.metadata, generation=2)
+    newer = msgspec.structs.replace(value, metadata=metadata)
+
+    def replace(number: int) -> None:
+        if number == 5:
+            world.server.put(newer)
+
+    world.server.after_write = replace
+
+    assert isinstance(await world.run(value), Gone)
+    assert world.held() == []
+    assert world.request(value).phase == ""
+
+
 async def test_an_undo_leaves_the_claim_to_the_other_pods_that_use_it() -> None:
     world = World(Rule(fault=Fault.FORBIDDEN, action="create pods/binding default/b"))
     world.server.put(claim("shared", request()))

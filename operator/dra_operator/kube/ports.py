@@ -2,13 +2,14 @@
 
 Nothing is sent that these values do not describe: objects of newer API versions hold fields that ours would drop, and a
 claim's spec and allocation cannot be changed. So a claim is replaced as a whole only where its status is still empty,
-and changed field by field otherwise, always under the resourceVersion it was read at. `metadata.uid` in a patch is a
-precondition too.
+and changed field by field otherwise, always under the resourceVersion it was read at. `metadata.uid` in a patch makes
+the server refuse it for another object of the same name.
 """
 
+from http import HTTPStatus
 from typing import Protocol
 
-from dra_binder.errors import ApiError
+from dra_binder.errors import ApiError, ConflictError
 from dra_operator.api import Json
 from dra_operator.kinds import BIND_REQUESTS, CLAIMS, PODS
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
@@ -49,8 +50,7 @@ class KubeClaims:
     async def replace_finalizers(self, claim: ResourceClaim, finalizers: tuple[str, ...]) -> ResourceClaim:
         """Set the finalizers and nothing else."""
         body: Json = {"metadata": {**_version(claim), "finalizers": list(finalizers)}}
-        path = CLAIMS.object_path(claim.key)
-        return _claim(await self._requests.request("PATCH", path, body, content_type=MERGE_PATCH), claim.key)
+        return _claim(await _patch(self._requests, CLAIMS.object_path(claim.key), body), claim.key)
 
     async def replace_status(self, claim: ResourceClaim, status: ResourceClaimStatus) -> ResourceClaim:
         """Set allocation and reservedFor."""
@@ -62,7 +62,7 @@ class KubeClaims:
         if status.allocation != claim.status.allocation:
             fields["allocation"] = write_value(status.allocation) if status.allocation else None
         body = {"metadata": _version(claim), "status": fields}
-        return _claim(await self._requests.request("PATCH", path, body, content_type=MERGE_PATCH), claim.key)
+        return _claim(await _patch(self._requests, path, body), claim.key)
 
     async def delete(self, claim: ResourceClaim) -> ResourceClaim | None:
         """Delete the claim; return it while finalizers hold it."""
@@ -95,8 +95,7 @@ class KubePods:
             "metadata": {"uid": pod.metadata.uid},
             "status": {"extendedResourceClaimStatus": write_value(status)},
         }
-        path = PODS.object_path(pod.key, "status")
-        await self._requests.request("PATCH", path, body, content_type=MERGE_PATCH)
+        await _patch(self._requests, PODS.object_path(pod.key, "status"), body)
 
     async def bind(self, pod: Pod, node: str) -> None:
         """Bind the pod to the node."""
@@ -128,12 +127,21 @@ class KubeBindRequests:
             "lastAttemptTime": status.last_attempt_time or None,
         }
         body: Json = {"metadata": {"uid": request.metadata.uid}, "status": fields}
-        path = BIND_REQUESTS.object_path(request.key, "status")
-        await self._requests.request("PATCH", path, body, content_type=MERGE_PATCH)
+        await _patch(self._requests, BIND_REQUESTS.object_path(request.key, "status"), body)
 
     async def delete(self, request: BindRequest) -> None:
         """Delete the object."""
         await self._requests.request("DELETE", BIND_REQUESTS.object_path(request.key), _only(request))
+
+
+async def _patch(requests: Requests, path: str, body: Json) -> Json:
+    try:
+        return await requests.request("PATCH", path, body, content_type=MERGE_PATCH)
+    except ApiError as error:
+        if error.code == HTTPStatus.UNPROCESSABLE_ENTITY and "metadata.uid" in error.causes:
+            # What other verbs call a conflict: the object has another UID than the patch.
+            raise ConflictError(error.action, error.code, reason=error.reason, message=error.message) from error
+        raise
 
 
 def _version(claim: ResourceClaim) -> Json:
