@@ -10,6 +10,7 @@ from dra_binder.settings import BinderSettings
 from dra_operator.binding import Binding, sleep
 from dra_operator.client import HttpApi
 from dra_operator.events import Notice, Recorder, Regarding, Severity
+from dra_operator.kube.patience import PatientRequests
 from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_operator.leader import Leadership
 from dra_operator.settings import Settings
@@ -77,10 +78,11 @@ class BinderRole:
         leadership: Leadership,
     ) -> None:
         self._leadership = leadership
+        requests = PatientRequests(api, sleep)
         ports = Ports(
-            claims=KubeClaims(api),
-            pods=KubePods(api),
-            bind_requests=KubeBindRequests(api),
+            claims=KubeClaims(requests),
+            pods=KubePods(requests),
+            bind_requests=KubeBindRequests(requests),
             view=view,
             clock=LoopClock(),
             report=report,

@@ -18,6 +18,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod, PodExtendedResourceClaimStatus
 from dra_scheduling.wire import InvalidObjectError, KubernetesObject, read_as, write, write_value
 
+JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 UNREADABLE = "Unreadable"
 
@@ -25,7 +26,7 @@ UNREADABLE = "Unreadable"
 class Requests(Protocol):
     """The API server (`dra_operator.client.HttpApi`)."""
 
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = ...) -> Json:
+    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = JSON) -> Json:
         """Return the decoded answer. Raises `ApiError` for any other end."""
         ...
 
