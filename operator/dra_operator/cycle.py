@@ -10,7 +10,7 @@ import msgspec
 
 from dra_binder.plan import pod_key_of, pod_uid_of
 from dra_operator.logs import log
-from dra_operator.metrics import CYCLE_SECONDS, IN_FLIGHT, OUTCOMES, QUEUE
+from dra_operator.metrics import CYCLE_SECONDS, DEVICES_HELD, IN_FLIGHT, OUTCOMES, QUEUE
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import schedule
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
@@ -96,6 +96,7 @@ class SchedulerCore:
 
     def decide(self, now: float) -> tuple[Outcome, ...]:
         """Return the outcomes for the next pods in turn; those that fit are counted in the cluster."""
+        DEVICES_HELD.set(self._cluster.ledger.taken_count)
         # Decisions that cannot be written as fast as they are made would only grow old.
         room = 2 * self._cycle_pods - len(self._in_flight)
         if not self._is_leading or room <= 0:

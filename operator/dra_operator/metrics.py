@@ -16,7 +16,12 @@ PENDING = Gauge(
     "dra_pending_pods", "Pending pods by the first reason of their last refusal.", ["reason"], registry=REGISTRY
 )
 IN_FLIGHT = Gauge("dra_decided_pods", "Pods that are decided and not yet seen with a BindRequest.", registry=REGISTRY)
-DEVICES_TAKEN = Gauge("dra_devices_taken", "Devices that the ledger counts as taken.", registry=REGISTRY)
+DEVICES_TAKEN = Gauge("dra_devices_taken", "Devices that claims hold, as the watches tell.", registry=REGISTRY)
+DEVICES_HELD = Gauge(
+    "dra_devices_held",
+    "Devices that claims, BindRequests and decisions hold in the scheduler's ledger.",
+    registry=REGISTRY,
+)
 BINDS = Counter("dra_binds", "BindRequests carried out, by how they ended.", ["result"], registry=REGISTRY)
 BINDING = Gauge("dra_binding_pods", "Pods that are being bound.", registry=REGISTRY)
 BIND_SECONDS = Histogram(

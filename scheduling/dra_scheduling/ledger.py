@@ -51,12 +51,14 @@ class TakenDevices:
 class Ledger:
     """Devices held by claims, unfinished BindRequests and plans.
 
-    A journal is kept from the first `mark` until `settle`, so that a ledger nobody marks does not grow.
+    A journal is kept from the first `mark` until `settle`, so that a ledger nobody marks does not grow. `taken_count` is
+    the number of taken devices.
     """
 
-    __slots__ = ("_era", "_held", "_is_marked", "_journal", "_pools")
+    __slots__ = ("_era", "_held", "_is_marked", "_journal", "_pools", "taken_count")
 
     def __init__(self) -> None:
+        self.taken_count = 0
         self._held: dict[Source, Held] = {}
         self._pools: dict[PoolKey, TakenDevices] = {}
         self._journal: list[tuple[Source, Held | None]] = []
@@ -137,6 +139,7 @@ class Ledger:
             taken = self._pools.get(key)
             if taken is None:
                 taken = self._pools[key] = TakenDevices()
+            self.taken_count += name not in taken.sources
             taken.sources.setdefault(name, {})[source] = said.holder
             taken.stamp = object()
 
@@ -150,5 +153,6 @@ class Ledger:
             taken.stamp = object()
             if not taken.sources[name]:
                 del taken.sources[name]
+                self.taken_count -= 1
             if not taken.sources:
                 del self._pools[key]

@@ -41,6 +41,7 @@ def recounted(held: dict[Source, Held]) -> dict[DeviceID, frozenset[str]]:
 def test_what_is_taken_equals_a_recount_of_what_every_source_says(changes: list[Change]) -> None:
     ledger = applied(changes, Ledger())
     assert seen(ledger) == recounted(dict(ledger.held))
+    assert ledger.taken_count == len(seen(ledger))
     for pool in POOLS:
         assert ledger.taken_in(pool) == {device.device for device in seen(ledger) if device.pool_key == pool}
 
