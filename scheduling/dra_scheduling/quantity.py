@@ -29,6 +29,7 @@ class Family(Enum):
 
 _SHAPE = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(n|u|m|k|[MGTPE]i?|Ki|[eE][+-]?[0-9]+)?")
 _PLAIN_DIGITS = 15
+_MAX_SUFFIX_EXPONENT = 18
 _DECIMAL_EXPONENTS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _DECIMAL_SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()} | {0: ""}
 _BINARY_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -75,8 +76,7 @@ class Quantity:
             return cls.from_int(value)
         if isinstance(value, float):
             return cls.from_int(int(value)) if value.is_integer() else _parse(repr(value))
-        message = f"invalid quantity {value!r}: expected {EXPECTED}"
-        raise ValueError(message)
+        raise ValueError(f"invalid quantity {value!r}: expected {EXPECTED}")
 
     def is_zero(self) -> bool:
         """Return whether the amount is zero."""
@@ -138,12 +138,10 @@ class Quantity:
         return f"Quantity({str(self)!r})"
 
     def __setattr__(self, name: str, value: object) -> None:
-        message = f"Quantity is immutable, cannot set {name}"
-        raise AttributeError(message)
+        raise AttributeError(f"Quantity is immutable, cannot set {name}")
 
     def __delattr__(self, name: str) -> None:
-        message = f"Quantity is immutable, cannot delete {name}"
-        raise AttributeError(message)
+        raise AttributeError(f"Quantity is immutable, cannot delete {name}")
 
     def __reduce__(self) -> tuple[type["Quantity"], tuple[int, Family]]:
         return Quantity, (self.nano, self.family)
@@ -203,7 +201,7 @@ def _binary_text(value: int) -> str:
 
 def _decimal_text(nano: int, family: Family) -> str:
     exponent = -9
-    while nano % 1000 == 0 and (exponent < 18 or family is Family.EXPONENT):
+    while nano % 1000 == 0 and (exponent < _MAX_SUFFIX_EXPONENT or family is Family.EXPONENT):
         nano //= 1000
         exponent += 3
     if family is Family.EXPONENT:

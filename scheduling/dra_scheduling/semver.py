@@ -1,4 +1,4 @@
-"""Semantic versions 2.0.0, strict as the API server wants them, and the normalising form of CEL's `semver(text, true)`."""
+"""Semantic versions 2.0.0: strict as the API server wants them, or normalised as CEL's `semver(text, true)` does."""
 
 import re
 from functools import lru_cache
@@ -36,7 +36,7 @@ class Version:
 
     @staticmethod
     def parse(text: str) -> "Version":
-        """Return the version written strictly by semver 2.0.0 in `text`, or raise ValueError saying what was expected."""
+        """Return the version in `text`, strictly by semver 2.0.0, or raise ValueError saying what was expected."""
         return _parse(text)
 
     @staticmethod
@@ -88,12 +88,10 @@ class Version:
         return f"Version({self.text!r})"
 
     def __setattr__(self, name: str, value: object) -> None:
-        message = f"Version is immutable, cannot set {name}"
-        raise AttributeError(message)
+        raise AttributeError(f"Version is immutable, cannot set {name}")
 
     def __delattr__(self, name: str) -> None:
-        message = f"Version is immutable, cannot delete {name}"
-        raise AttributeError(message)
+        raise AttributeError(f"Version is immutable, cannot delete {name}")
 
     def __reduce__(self) -> tuple[type["Version"], tuple[str, Precedence]]:
         return Version, (self.text, self.precedence)
