@@ -1,0 +1,73 @@
+from pathlib import Path
+
+import pytest
+
+from dra_controlplane.client import Json
+from dra_demo.rights import resources
+from dra_operator.kinds import WATCHED, Resource
+from dra_operator.settings import Role
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = list(resources(ROOT / "manifests/overlays/development"))
+ROLES = [document for document in DOCUMENTS if document["kind"] in {"ClusterRole", "Role"}]
+BINDINGS = [document for document in DOCUMENTS if document["kind"] in {"ClusterRoleBinding", "RoleBinding"}]
+
+
+def name_of(value: Json | Resource) -> str:
+    return value.plural if isinstance(value, Resource) else f"{value['kind']}-{value['metadata']['name']}"
+
+
+def rule_for(role: str, group: str, resource: str) -> list[Json]:
+    return [
+        rule
+        for document in ROLES
+        if document["metadata"]["name"] == role
+        for rule in document["rules"]
+        if group in rule["apiGroups"] and resource in rule["resources"]
+    ]
+
+
+@pytest.mark.parametrize("role", ROLES, ids=name_of)
+def test_a_role_names_what_it_allows(role: Json) -> None:
+    for rule in role["rules"]:
+        assert "*" not in {*rule["apiGroups"], *rule["resources"], *rule["verbs"]}
+        assert "secrets" not in rule["resources"]
+
+
+@pytest.mark.parametrize("binding", BINDINGS, ids=name_of)
+def test_a_binding_joins_a_role_and_accounts_that_are_there(binding: Json) -> None:
+    there = {(document["kind"], document["metadata"]["name"]) for document in DOCUMENTS}
+
+    assert (binding["roleRef"]["kind"], binding["roleRef"]["name"]) in there
+    assert {(subject["kind"], subject["name"]) for subject in binding["subjects"]} <= there
+    assert {subject["namespace"] for subject in binding["subjects"]} == {"dra-scheduler-system"}
+
+
+@pytest.mark.parametrize("resource", WATCHED, ids=name_of)
+def test_whatever_a_process_watches_it_may_list_and_watch(resource: Resource) -> None:
+    (rule,) = rule_for("dra-watcher", resource.group, resource.plural)
+
+    assert {"list", "watch"} <= set(rule["verbs"])
+
+
+def test_nothing_is_watched_for_nothing() -> None:
+    allowed = {
+        (group, plural)
+        for document in ROLES
+        if document["metadata"]["name"] == "dra-watcher"
+        for rule in document["rules"]
+        for group in rule["apiGroups"]
+        for plural in rule["resources"]
+    }
+
+    assert allowed == {(resource.group, resource.plural) for resource in WATCHED}
+
+
+@pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER])
+def test_each_role_may_hold_its_own_lease_only(role: Role) -> None:
+    rules = rule_for(f"dra-{role}", "coordination.k8s.io", "leases")
+
+    assert sorted((rule["verbs"], rule.get("resourceNames")) for rule in rules) == [
+        (["create"], None),
+        (["get", "update"], [f"dra-{role}"]),
+    ]
