@@ -80,6 +80,7 @@ class ApiClient:
         body: object = None,
         *,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> Json:
         """The decoded answer to one request; a body that is not bytes is sent as JSON.
 
@@ -90,7 +91,7 @@ class ApiClient:
         payload = body if body is None or isinstance(body, bytes) else orjson.dumps(body)
         connection = self._connection()
         try:
-            connection.request(method, path, payload, {**self._headers, "Content-Type": content_type})
+            connection.request(method, path, payload, {**self._headers, "Accept": accept, "Content-Type": content_type})
             response = connection.getresponse()
             content = response.read()
         except BaseException:
