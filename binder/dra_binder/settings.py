@@ -12,7 +12,7 @@ class BinderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     scheduler_name: str = "dra-scheduler"
     settle_seconds: float = 1.0
-    patience_seconds: float = 10.0
+    patience_seconds: float = 30.0
     undo_attempts: int = 5
 
 

@@ -16,7 +16,8 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 
 MAX_CONFLICTS = 5
-POLL_SECONDS = 0.02
+FIRST_POLL = 0.01
+LONGEST_POLL = 0.32
 
 
 async def read_claims(ports: Ports, plan: Plan) -> dict[ObjectKey, ResourceClaim] | GiveUp:
@@ -91,19 +92,22 @@ async def settle(ports: Ports, claims: Iterable[ResourceClaim], settings: Binder
         return None
     if ports.view.is_contended(pools):
         await ports.clock.sleep(settings.settle_seconds)
-    deadline = ports.clock.elapsed() + settings.patience_seconds
     newest = max(int(claim.metadata.resource_version) for claim in written)
-    while ports.view.progress() < newest:
+    deadline = ports.clock.elapsed() + settings.patience_seconds
+    pause = FIRST_POLL
+    while True:
+        waited_for = f"the watch of ResourceClaims has not got to resourceVersion {newest} yet"
+        if ports.view.progress() >= newest:
+            conflict = find_conflict(written, ports.view, settings.scheduler_name)
+            if conflict is None:
+                return None
+            if conflict.is_lost:
+                return GiveUp(f"{conflict}, which has precedence")
+            waited_for = f"{conflict}, which has to give it back first"
         if ports.clock.elapsed() >= deadline:
-            return Retry(f"the watch of ResourceClaims did not get to resourceVersion {newest} in time")
-        await ports.clock.sleep(POLL_SECONDS)
-    while (conflict := find_conflict(written, ports.view, settings.scheduler_name)) is not None:
-        if conflict.is_lost:
-            return GiveUp(f"{conflict}, which has precedence")
-        if ports.clock.elapsed() >= deadline:
-            return Retry(f"{conflict}, which has to give it back first")
-        await ports.clock.sleep(POLL_SECONDS)
-    return None
+            return Retry(waited_for)
+        await ports.clock.sleep(pause)
+        pause = min(pause * 2, LONGEST_POLL)
 
 
 async def bind(ports: Ports, request: BindRequest, plan: Plan) -> Bound | Stop:
