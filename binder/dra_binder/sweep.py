@@ -7,7 +7,7 @@ import msgspec
 from dra_binder.allocations import consumer_keys, is_reserved_for
 from dra_binder.plan import claim_keys, pod_uid_of
 from dra_binder.undo import Leftover
-from dra_scheduling.model.bindrequests import BindRequest
+from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
@@ -32,7 +32,7 @@ def sweep(
     pods to them. To be called before any bind starts, or without the pods that one is running for.
     """
     living = sorted(
-        (request for request in bind_requests if not request.phase),
+        (request for request in bind_requests if request.phase not in {SUCCEEDED, FAILED}),
         key=lambda one: (one.metadata.creation_timestamp, one.metadata.uid),
     )
     spoken_for = {pod_uid_of(request) for request in living}

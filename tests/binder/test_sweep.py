@@ -7,7 +7,11 @@ from dra_binder.sweep import Remains, sweep
 from dra_binding.world import GENERATED, POD, World
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
+
+
+NONE: frozenset[ObjectKey] = frozenset()
 
 
 @pytest.fixture
@@ -37,6 +41,13 @@ def test_finished_bind_requests_are_not(world: World, phase: str) -> None:
     assert look(world).bind_requests == ()
 
 
+def test_kais_pending_is_unfinished(world: World) -> None:
+    value = world.add_extended()
+    world.server.put(msgspec.structs.replace(value, status=BindRequestStatus(phase="Pending")))
+
+    assert len(look(world).bind_requests) == 1
+
+
 def test_a_phase_of_an_earlier_decision_finishes_nothing(world: World) -> None:
     value = world.add_extended()
     metadata = msgspec.structs.replace(value.metadata, generation=2)
@@ -58,7 +69,7 @@ def test_a_special_claim_is_told_from_the_others(world: World) -> None:
 
     (leftover,) = look(world).leftovers
 
-    assert (leftover.pod.name, leftover.special, leftover.regular) == (POD, {stale.key}, frozenset())
+    assert (leftover.pod.name, leftover.special, leftover.regular) == (POD, frozenset({stale.key}), NONE)
 
 
 def test_a_template_that_imitates_the_annotation_makes_no_special_claim(world: World) -> None:
