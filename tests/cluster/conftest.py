@@ -1,0 +1,114 @@
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from dra_cluster.installation import install
+from dra_cluster.mirror import Mirror
+from dra_cluster.operators import Operators, RunningOperator
+from dra_cluster.proxy import Proxy
+from dra_cluster.witness import Witness, devices_taken, leftovers
+from dra_cluster.world import World
+from dra_controlplane.client import ApiClient
+from dra_controlplane.server import ControlPlane
+
+
+@pytest.fixture(scope="session")
+def installed(api: ApiClient) -> None:
+    install(api)
+
+
+@pytest.fixture(scope="session")
+def mirror(installed: None, api: ApiClient) -> Iterator[Mirror]:
+    with Mirror(api) as mirror:
+        yield mirror
+
+
+@pytest.fixture(scope="session")
+def witness(mirror: Mirror) -> Witness:
+    return Witness(mirror)
+
+
+@pytest.fixture(scope="session")
+def proxy(control_plane: ControlPlane) -> Iterator[Proxy]:
+    with Proxy(control_plane.url, control_plane.ca, control_plane.folder / "proxy") as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="session")
+def operators(control_plane: ControlPlane, proxy: Proxy, installed: None) -> Iterator[Operators]:
+    with Operators(control_plane, proxy) as operators:
+        yield operators
+
+
+@pytest.fixture(scope="session")
+def scheduler(operators: Operators) -> RunningOperator:
+    """The role `scheduler` in a process of its own; started again for the next test if a test ends it."""
+    return operators.add("scheduler", roles="scheduler", account="dra-scheduler")
+
+
+@pytest.fixture(scope="session")
+def binder(operators: Operators) -> RunningOperator:
+    """The role `binder` in a process of its own; started again for the next test if a test ends it."""
+    return operators.add("binder", roles="binder", account="dra-binder")
+
+
+@pytest.fixture
+def ground(
+    api: ApiClient, mirror: Mirror, witness: Witness, namespace: str, proxy: Proxy, operators: Operators
+) -> Iterator[World]:
+    """A part of the cluster, with nobody at work yet; no device may ever be in two claims there."""
+    operators.begin_logs()
+    world = World(api, mirror, namespace)
+    yield world
+    try:
+        assert witness.violations(world.driver) == []
+    finally:
+        proxy.calm()
+        world.leave()
+        mirror.forget(namespace)
+
+
+@pytest.fixture
+def world(ground: World, proxy: Proxy, scheduler: RunningOperator, binder: RunningOperator) -> Iterator[World]:
+    """A part of the cluster with both roles at work. In the end nothing may be left over in it."""
+    start_all(scheduler, binder)
+    yield ground
+    proxy.calm()
+    start_all(scheduler, binder)
+    wait_for_rest(ground, scheduler, binder)
+
+
+def start_all(*operators: RunningOperator) -> None:
+    for operator in operators:
+        if not operator.is_running:
+            operator.start()
+    for operator in operators:
+        operator.wait_ready()
+
+
+def wait_for_rest(world: World, scheduler: RunningOperator, binder: RunningOperator) -> None:
+    """Waits until nothing is under way or left over, and both count exactly the devices that the API says are taken."""
+
+    def unrest() -> str:
+        counts = {
+            "API": devices_taken(world.mirror),
+            "ledger": scheduler.metric("dra_devices_held"),
+            "binder": binder.metric("dra_devices_taken"),
+        }
+        differences = [] if len(set(counts.values())) == 1 else [f"devices taken: {counts}"]
+        return "\n".join(leftovers(world.mirror, world.namespace) + differences)
+
+    try:
+        world.mirror.until(lambda: not unrest(), "rest")
+    except TimeoutError:
+        pytest.fail(f"not at rest: {unrest()}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Shows what the operators said during a test that failed."""
+    report = yield
+    operators = getattr(item, "funcargs", {}).get("operators")
+    if report.failed and operators is not None:
+        report.sections.extend((f"log of {name}", text) for name, text in operators.logs())
+    return report
