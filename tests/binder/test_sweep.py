@@ -10,7 +10,6 @@ from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 
-
 NONE: frozenset[ObjectKey] = frozenset()
 
 
