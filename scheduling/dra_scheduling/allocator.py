@@ -12,7 +12,7 @@ from dra_scheduling.candidates import candidates_of
 from dra_scheduling.claimspecs import MatchRule, ParsedClaim
 from dra_scheduling.constraints import MatchAttribute
 from dra_scheduling.ledger import Ledger
-from dra_scheduling.matching import match_attribute
+from dra_scheduling.matching import bundle_shortage, match_attribute
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.reasons import Refusal
@@ -112,7 +112,7 @@ def _constraints(
         if isinstance(constraint, Refusal):
             return constraint
         constraints.append(constraint)
-    return constraints
+    return bundle_shortage(asks, demands, rules, constraints) or constraints
 
 
 def _choose(

@@ -89,7 +89,7 @@ def _rules(asked: DeviceClaim, names: tuple[str, ...]) -> tuple[MatchRule, ...]:
     return tuple(
         MatchRule(rule.match_attribute, tuple(sorted({names.index(name) for name in rule.requests or names})))
         for rule in asked.constraints
-        if rule.match_attribute is not None
+        if rule.match_attribute is not None and names
     )
 
 

@@ -91,6 +91,17 @@ def constraint_not_met(asks: Sequence[Ask], attribute: str, wanted: int, largest
     )
 
 
+def bundles_missing(asks: Sequence[Ask], attribute: str, wanted: int, found: int) -> Refusal:
+    """Several requests need a set of matching devices each, and there are not enough such sets."""
+    return Refusal(
+        reason=CONSTRAINT,
+        message=f"{subject_of(asks)}: need {wanted} sets of free devices with one {attribute} each",
+        wake=ANY_DEVICE_CHANGE,
+        found=found,
+        found_text="the free devices form at most {found}",
+    )
+
+
 def attribute_missing(ask: Ask, attribute: str) -> Refusal:
     """None of the devices in question has the attribute that a constraint compares."""
     return Refusal(
