@@ -72,6 +72,11 @@ class ApiClient:
             _load_certificate(tls, user["client-certificate-data"], user["client-key-data"])
         return cls(cluster["server"], tls=tls, token=user.get("token"))
 
+    @property
+    def tls(self) -> ssl.SSLContext:
+        """How this client logs in, for clients of another kind."""
+        return self._tls
+
     # The path is the last word: whatever has no method here is a request.
     def request(
         self,
