@@ -60,7 +60,7 @@ def fold(refusals: Iterable[Refusal]) -> tuple[FoldedReason, ...]:
         key = (refusal.reason, refusal.message)
         counts[key] = counts.get(key, 0) + 1
         best = nearest.get(key)
-        if best is None or (refusal.found or 0) > (best.found or 0):
+        if best is None or _nearness(refusal) > _nearness(best):
             nearest[key] = refusal
     ordered = sorted(counts, key=lambda key: (-counts[key], key))
     return tuple(FoldedReason(reason=key[0], message=_sentence(nearest[key]), nodes=counts[key]) for key in ordered)
@@ -78,6 +78,11 @@ def one_line(folded: tuple[FoldedReason, ...], nodes: int) -> str:
     if rest:
         shown.append(f"{rest} for {len(folded) - SHOWN_REASONS} other reasons")
     return f"0/{nodes} nodes fit: {'; '.join(shown)}"
+
+
+def _nearness(refusal: Refusal) -> tuple[int, int, tuple[str, ...]]:
+    """Return what tells two equal refusals apart, whatever order they come in: one with remarks says more."""
+    return refusal.found or 0, len(refusal.details), refusal.details
 
 
 def _sentence(refusal: Refusal) -> str:
