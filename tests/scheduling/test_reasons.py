@@ -1,0 +1,28 @@
+from itertools import permutations
+
+from dra_scheduling.reasons import Refusal, Wake, fold, one_line
+
+
+def refusal(*, found: int, details: tuple[str, ...] = ()) -> Refusal:
+    return Refusal(
+        reason="NotEnough",
+        message="needs 4 devices",
+        wake=Wake.DEVICES,
+        found=found,
+        found_text="{found} free",
+        details=details,
+    )
+
+
+def test_equal_refusals_are_counted_and_the_nearest_miss_gives_the_figure() -> None:
+    folded = fold([refusal(found=1), refusal(found=3), refusal(found=0)])
+
+    assert one_line(folded, 3) == "0/3 nodes fit: 3 needs 4 devices (3 free)"
+
+
+def test_of_two_equally_near_misses_the_one_with_a_remark_speaks_whatever_the_order() -> None:
+    misses = [refusal(found=2), refusal(found=2, details=("pool a is being updated",)), refusal(found=2, details=("b",))]
+
+    lines = {one_line(fold(order), 3) for order in permutations(misses)}
+
+    assert lines == {"0/3 nodes fit: 3 needs 4 devices (2 free; pool a is being updated)"}
