@@ -227,7 +227,7 @@ class _Run:
         if isinstance(told, ApiError):
             return Unfinished(f"{reason}; undone, but the BindRequest does not say so yet: {told}", LONGEST_PAUSE)
         self.log.warning("bind failed, everything is undone", reason=reason, attempts=self.failures)
-        if pod is not None:
+        if pod is not None and not pod.metadata.is_deleting:
             self.ports.report.failed(self.request, pod, reason)
         return Failed(reason, self.failures)
 

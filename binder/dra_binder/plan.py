@@ -87,7 +87,7 @@ def standing(request: BindRequest, pod: Pod | None) -> Bound | GiveUp | Gone | N
     if pod.is_finished:
         return GiveUp(f"pod {pod.key} has ended already ({pod.status.phase})")
     if pod.metadata.is_deleting:
-        return Gone(f"pod {pod.key} is being deleted")
+        return GiveUp(f"pod {pod.key} is being deleted")
     return None
 
 

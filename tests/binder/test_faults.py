@@ -162,6 +162,15 @@ async def test_attempts_of_an_earlier_process_count() -> None:
     assert world.request(value).status.failed_attempts == 2
 
 
+async def test_a_bind_request_whose_attempts_are_used_up_is_only_undone() -> None:
+    world = World()
+    value = world.add_extended()
+    value = world.server.put(msgspec.structs.replace(value, status=BindRequestStatus(reason="no", failed_attempts=3)))
+
+    assert await world.run(value) == Failed("no", 3)
+    assert world.server.bindings == []
+
+
 async def test_attempts_for_an_earlier_decision_do_not_count() -> None:
     world = World(Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2))
     value = world.add_extended()

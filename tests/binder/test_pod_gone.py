@@ -94,14 +94,15 @@ async def test_a_bind_request_that_nobody_owns_is_deleted_when_its_pod_is_gone()
     assert world.server.all(BindRequest) == ()
 
 
-async def test_a_pod_that_is_being_deleted_is_not_bound() -> None:
+async def test_a_pod_that_is_being_deleted_frees_its_devices_without_a_word() -> None:
     world = World()
     value = world.add_extended()
     metadata = msgspec.structs.replace(world.pod().metadata, deletion_timestamp="2026-01-01T00:00:00Z")
     world.server.put(msgspec.structs.replace(world.pod(), metadata=metadata))
 
-    assert isinstance(await world.run(value), Gone)
-    assert world.server.writes == []
+    assert isinstance(await world.run(value), Failed)
+    assert world.verbs() == ["patch bindrequests/status"]
+    assert world.report.events == []
 
 
 async def test_a_pod_that_has_ended_fails_its_bind_request_so_that_its_devices_are_free() -> None:
