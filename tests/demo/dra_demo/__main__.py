@@ -29,7 +29,7 @@ LOOKS = (
 
 def main() -> int:
     """Return 0 if everything that was shown is true, 1 if not or if something did not start, 130 after Ctrl-C."""
-    # A terminal without these letters shows question marks instead of ending the demo, and a pipe gets each line at once.
+    # A terminal without these letters shows question marks instead of ending the demo; a pipe gets lines at once.
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace", line_buffering=True)  # type: ignore[union-attr]
     signal.signal(signal.SIGTERM, _interrupt)

@@ -1,7 +1,7 @@
 """Whether what was shown is true, read from the server once more and compared with what Kubernetes promises."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -17,7 +17,7 @@ from dra_demo.state import (
     node_of,
     scheduled_condition,
 )
-from dra_demo.world import Place, places
+from dra_demo.world import Place
 
 EXTENDED_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"
 
@@ -34,9 +34,9 @@ class Finding(msgspec.Struct, frozen=True):
         return not self.problems
 
 
-def findings(shown: Sequence[Row], state: State) -> Iterator[Finding]:
+def findings(shown: Sequence[Row], state: State, expected: Mapping[str, Place]) -> Iterator[Finding]:
     """Yield everything that was looked at, pod by pod and then for all of them together."""
-    for name, place in places().items():
+    for name, place in expected.items():
         pod = state.pods.get(name)
         if pod is None:
             yield Finding(f"{name}: exists", ("there is no such pod",))
@@ -50,7 +50,7 @@ def findings(shown: Sequence[Row], state: State) -> Iterator[Finding]:
             yield _pending(pod, state)
     yield _once(state)
     yield _published(state)
-    yield _faithful(shown, rows(state))
+    yield _faithful(shown, rows(state, expected))
 
 
 def _bound(pod: Json, place: Place, state: State) -> Finding:
@@ -116,7 +116,7 @@ def _pending(pod: Json, state: State) -> Finding:
     problems = []
     if node_of(pod):
         problems.append(f"is bound to {node_of(pod)}, where it cannot run")
-    if condition.get("status") != "False" or not condition.get("message"):
+    if (condition.get("status"), condition.get("reason")) != ("False", "Unschedulable") or not condition.get("message"):
         problems.append("its PodScheduled condition does not say why it waits")
     held = [claim["metadata"]["name"] for claim in state.claims.values() if _is_held_by(claim, uid)]
     problems += [f"claim {one} holds devices for it" for one in held]

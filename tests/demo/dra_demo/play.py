@@ -11,10 +11,12 @@ from dra_demo.rights import ACCOUNT, may, user_of
 from dra_demo.rows import Row, rows
 from dra_demo.show import Screen
 from dra_demo.state import State, load, node_of, scheduled_condition
-from dra_demo.world import CLUSTER, DESCRIPTION, SCENES, Place, Scene
+from dra_demo.world import CLUSTER, DESCRIPTION, SCENES, Place, Scene, places
 
 LOOK_SECONDS = 0.2
 SCENE_SECONDS = 20.0
+# People read more slowly than pods are bound.
+READING_SECONDS = 1.5
 # A message on a waiting pod may follow what it is about by a second.
 QUIET_SECONDS = 2.0
 FORBIDDEN = (("list", "secrets"), ("create", "pods"), ("delete", "pods"))
@@ -40,12 +42,12 @@ class Play:
         with self._screen.live():
             for scene in SCENES:
                 self._play(scene)
-            self._watch(self._quiet(), SCENE_SECONDS)
+            self._watch(self._quiet())
 
     def check(self, account: ApiClient) -> bool:
         """Say of everything that was shown whether it is true, and return whether all of it is."""
         self._screen.heading("Is it true? Read from the server again:")
-        results = [_account(account), *findings(self._rows, load(self._api))]
+        results = [_account(account), *findings(self._rows, load(self._api), places())]
         for finding in results:
             self._screen.finding(finding)
         return all(finding.is_true for finding in results)
@@ -56,14 +58,15 @@ class Play:
             self._api.create(item)
         for name in scene.deleted:
             self._api.delete(f"{GROUP}/resourceslices", name)
-        self._watch(lambda state: _has_ended(scene.places, state), SCENE_SECONDS)
+        earliest = time.monotonic() + (READING_SECONDS if self._screen.is_terminal else 0.0)
+        self._watch(lambda state: _has_ended(scene.places, state) and time.monotonic() >= earliest)
 
-    def _watch(self, has_ended: Callable[[State], bool], seconds: float) -> None:
-        deadline = time.monotonic() + seconds
+    def _watch(self, has_ended: Callable[[State], bool]) -> None:
+        deadline = time.monotonic() + SCENE_SECONDS
         while True:
             self._operator.check()
             state = load(self._api)
-            self._rows = rows(state)
+            self._rows = rows(state, places())
             self._screen.update(self._rows)
             if has_ended(state) or time.monotonic() > deadline:
                 return
@@ -88,7 +91,7 @@ def _has_ended(places: Mapping[str, Place], state: State) -> bool:
 def _is_there(name: str, place: Place, state: State) -> bool:
     pod = state.pods[name]
     if not place.nodes:
-        return bool(scheduled_condition(pod).get("message"))
+        return scheduled_condition(pod).get("reason") == "Unschedulable"
     status = state.bind_requests.get(name, {}).get("status") or {}
     return bool(node_of(pod)) and status.get("phase") == "Succeeded"
 

@@ -1,12 +1,11 @@
 """What is shown of each pod."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from dra_controlplane.client import Json
 from dra_demo.state import State, devices_of, extended_status, node_of, scheduled_condition
-from dra_demo.world import places
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,9 +19,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-def rows(state: State) -> tuple[Row, ...]:
-    """Return a row a pod, in the order of the scenes."""
-    return tuple(_row(state.pods[name], state) for name in places() if name in state.pods)
+def rows(state: State, pods: Iterable[str]) -> tuple[Row, ...]:
+    """Return a row for each of these pods, in their order, as far as they exist."""
+    return tuple(_row(state.pods[name], state) for name in pods if name in state.pods)
 
 
 def limits_of(pod: Json) -> Mapping[str, str]:

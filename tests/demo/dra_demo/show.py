@@ -23,7 +23,12 @@ class Screen:
         self._console = console
         self._started = time.monotonic()
         self._live: Live | None = None
-        self._shown: dict[str, Row] = {}
+        self._lines: dict[str, str] = {}
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody is watching."""
+        return self._console.is_terminal
 
     @contextmanager
     def working(self, what: str) -> Iterator[None]:
@@ -36,10 +41,11 @@ class Screen:
     @contextmanager
     def live(self) -> Iterator[None]:
         """Keep a table at the bottom of the terminal while the context is open."""
-        if not self._console.is_terminal:
+        if not self.is_terminal:
             yield
             return
-        with Live(_table(()), console=self._console, refresh_per_second=REFRESHES_A_SECOND) as self._live:
+        with Live(_table(()), console=self._console, refresh_per_second=REFRESHES_A_SECOND) as live:
+            self._live = live
             try:
                 yield
             finally:
@@ -52,13 +58,14 @@ class Screen:
 
     def update(self, rows: Sequence[Row]) -> None:
         """Show the rows as they are now."""
-        changed = [row for row in rows if self._shown.get(row.pod) != row]
-        self._shown = {row.pod: row for row in rows}
         if self._live is not None:
             self._live.update(_table(rows))
-        else:
-            for row in changed:
-                self.say(f"{time.monotonic() - self._started:6.1f} s  {_line(row)}")
+            return
+        for row in rows:
+            line = _line(row)
+            if self._lines.get(row.pod) != line:
+                self._lines[row.pod] = line
+                self.say(f"{time.monotonic() - self._started:6.1f} s  {line}")
 
     def finding(self, finding: Finding) -> None:
         """Show whether something is true."""
@@ -67,7 +74,7 @@ class Screen:
 
     def table(self, header: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
         """Show something that does not change."""
-        if self._console.is_terminal:
+        if self.is_terminal:
             table = Table(*header, box=box.SIMPLE)
             for line in lines:
                 table.add_row(*line)
@@ -81,7 +88,7 @@ class Screen:
         self._console.print(text, soft_wrap=True, highlight=False, markup=False)
 
     def _spinner(self, what: str) -> AbstractContextManager[object]:
-        if self._console.is_terminal:
+        if self.is_terminal:
             return self._console.status(f"{what} …")
         self.say(f"  {what} …")
         return nullcontext()
@@ -90,7 +97,7 @@ class Screen:
 def _table(rows: Sequence[Row]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, expand=True)
     table.add_column("pod", no_wrap=True)
-    table.add_column("asks for", ratio=2)
+    table.add_column("asks for", ratio=2, overflow="fold")
     table.add_column("node", no_wrap=True)
     table.add_column("driver/pool/device and claim, or why it waits", ratio=3)
     for row in rows:
