@@ -67,16 +67,16 @@ def fold(refusals: Iterable[Refusal]) -> tuple[FoldedReason, ...]:
 
 
 def one_line(folded: tuple[FoldedReason, ...], nodes: int) -> str:
-    """Return the sentence that a person reads on a pending pod: `0/5 nodes fit: 3 insufficient cpu; ...`."""
+    """Return the sentence that a person reads on a pending pod: `0/5 nodes fit: on 3: insufficient cpu; ...`."""
     whole_pod = [reason.message for reason in folded if reason.nodes == 0]
     if whole_pod:
         return "; ".join(whole_pod)
     if not nodes:
         return "0/0 nodes fit: the cluster has no nodes"
-    shown = [f"{reason.nodes} {reason.message}" for reason in folded[:SHOWN_REASONS]]
+    shown = [f"on {reason.nodes}: {reason.message}" for reason in folded[:SHOWN_REASONS]]
     rest = sum(reason.nodes for reason in folded[SHOWN_REASONS:])
     if rest:
-        shown.append(f"{rest} for {len(folded) - SHOWN_REASONS} other reasons")
+        shown.append(f"on {rest}: {len(folded) - SHOWN_REASONS} other reasons")
     return f"0/{nodes} nodes fit: {'; '.join(shown)}"
 
 

@@ -76,7 +76,7 @@ class World:
 
     def says(self, *specs: ResourceClaimSpec, node: NodePlace = N1) -> str:
         """What a person reads when this node is the only one."""
-        return one_line(fold([self.refusal(*specs, node=node)]), 1).removeprefix("0/1 nodes fit: 1 ")
+        return one_line(fold([self.refusal(*specs, node=node)]), 1).removeprefix("0/1 nodes fit: on 1: ")
 
     def selector(self, *requests: str) -> NodeSelector | None:
         result = self.solve(claim_spec(*(request(f"r{number}", "any", text) for number, text in enumerate(requests))))
@@ -488,6 +488,6 @@ def test_equal_refusals_of_many_nodes_fold_into_one_with_the_nearest_miss() -> N
     spec = claim_spec(request(count=4))
     folded = fold([world.refusal(spec), world.refusal(spec, node=N2), world.refusal(spec, node=NodePlace("n3", {}))])
     assert one_line(folded, 3) == (
-        '0/3 nodes fit: 2 claim "c0" request "gpu" (class gpu.example.com): needs 4 matching free devices '
-        '(at most 3 free); 1 claim "c0" request "gpu" (class gpu.example.com): no device matches'
+        '0/3 nodes fit: on 2: claim "c0" request "gpu" (class gpu.example.com): needs 4 matching free devices '
+        '(at most 3 free); on 1: claim "c0" request "gpu" (class gpu.example.com): no device matches'
     )

@@ -17,7 +17,7 @@ def refusal(*, found: int, details: tuple[str, ...] = ()) -> Refusal:
 def test_equal_refusals_are_counted_and_the_nearest_miss_gives_the_figure() -> None:
     folded = fold([refusal(found=1), refusal(found=3), refusal(found=0)])
 
-    assert one_line(folded, 3) == "0/3 nodes fit: 3 needs 4 devices (3 free)"
+    assert one_line(folded, 3) == "0/3 nodes fit: on 3: needs 4 devices (3 free)"
 
 
 def test_of_two_equally_near_misses_the_one_with_a_remark_speaks_whatever_the_order() -> None:
@@ -25,4 +25,4 @@ def test_of_two_equally_near_misses_the_one_with_a_remark_speaks_whatever_the_or
 
     lines = {one_line(fold(order), 3) for order in permutations(misses)}
 
-    assert lines == {"0/3 nodes fit: 3 needs 4 devices (2 free; pool a is being updated)"}
+    assert lines == {"0/3 nodes fit: on 3: needs 4 devices (2 free; pool a is being updated)"}

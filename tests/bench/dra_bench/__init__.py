@@ -1,1 +1,1 @@
-"""The benchmark: decisions alone, binds on a real server beside kube-scheduler, and start-up; times never fail a test."""
+"""The benchmark: decisions alone, binds on a real server beside kube-scheduler, and start-up. No time fails a test."""

@@ -2,18 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Iterator
 
 import msgspec
 
 from dra_bench import world
 from dra_bench.load import Load
 from dra_bench.processes import Cost, costs, spent
-from dra_cluster.installation import NAMESPACE as OPERATOR_NAMESPACE
 from dra_cluster.installation import ALL_ROLES, documents, install
+from dra_cluster.installation import NAMESPACE as OPERATOR_NAMESPACE
 from dra_cluster.operators import RunningOperator
 from dra_controlplane.server import ControlPlane
 

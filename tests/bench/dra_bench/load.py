@@ -70,7 +70,7 @@ class Load:
             path = path_of(PLURALS[body["kind"]], namespace=body["metadata"].get("namespace"))
             headers = {"Content-Type": "application/json"}
             async with self._session.post(path, data=orjson.dumps(body), headers=headers) as answer:
-                if answer.status >= 400:  # noqa: PLR2004
+                if answer.status >= 400:
                     msg = f"{path}: {answer.status} {await answer.text()}"
                     raise RuntimeError(msg)
                 await answer.read()

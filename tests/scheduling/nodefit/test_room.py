@@ -28,7 +28,7 @@ def test_the_line_shows_the_nearest_miss_over_all_nodes() -> None:
     wanted = Resources({"cpu": 4000})
     refusals = [refusal for left in (500, 3500, -100) for refusal in room_refusals(wanted, {"cpu": left}, NODE)]
 
-    assert one_line(fold(refusals), 3) == "0/3 nodes fit: 3 insufficient cpu, needs 4 (3500m free at most)"
+    assert one_line(fold(refusals), 3) == "0/3 nodes fit: on 3: insufficient cpu, needs 4 (3500m free at most)"
 
 
 @pytest.mark.parametrize(("wanted", "wake"), [(4, Wake.NODE | Wake.ROOM), (5, Wake.NODE)])
