@@ -189,7 +189,8 @@ class _Run:
             case GiveUp() as final:
                 return await self._fail(final.reason, pod)
             case None if isinstance(end, Gone):
-                return await self._forget(end.reason, pod)
+                self.log.info("the decision no longer holds, everything is undone", reason=end.reason)
+                return end
             case None:
                 return await self._fail(end.reason, pod)
 
@@ -238,7 +239,7 @@ class _Run:
             told = await self._insist(self._delete)
             if isinstance(told, ApiError):
                 return Unfinished(f"{reason}; undone, but the BindRequest is still there: {told}", LONGEST_PAUSE)
-        self.log.info("nobody waits for this bind any more, everything is undone", reason=reason)
+        self.log.info("the pod is gone, everything is undone", reason=reason)
         return Gone(reason)
 
     async def _record(self, reason: str) -> None:

@@ -143,8 +143,9 @@ async def test_a_bind_request_deleted_between_two_attempts_is_undone() -> None:
 async def test_a_decision_replaced_between_two_attempts_is_undone() -> None:
     world = World(Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding"))
     value = world.add_both_kinds()
-    metadata = msgspec.structs.replace(value.metadata, generation=2)
-    newer = msgspec.structs.replace(value, metadata=metadata)
+    metadata = msgspec.structs.replace(value.metadata, owner_references=())
+    value = world.server.put(msgspec.structs.replace(value, metadata=metadata))
+    newer = msgspec.structs.replace(value, metadata=msgspec.structs.replace(metadata, generation=2))
 
     def replace(number: int) -> None:
         if number == 5:
@@ -154,7 +155,7 @@ async def test_a_decision_replaced_between_two_attempts_is_undone() -> None:
 
     assert isinstance(await world.run(value), Gone)
     assert world.held() == []
-    assert world.request(value).phase == ""
+    assert [one.phase for one in world.server.all(BindRequest)] == [""]
 
 
 async def test_an_undo_leaves_the_claim_to_the_other_pods_that_use_it() -> None:
