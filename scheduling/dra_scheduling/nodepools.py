@@ -1,5 +1,6 @@
 """A pool as one node sees it: the devices within reach, as bits, with the answers that a search asks for again."""
 
+from bisect import bisect_right
 from collections.abc import Hashable, Iterator
 from typing import Protocol
 
@@ -53,7 +54,19 @@ class NodePool:
     Nodes that reach the same devices share one object. Bits of devices out of reach are never set in any answer.
     """
 
-    __slots__ = ("_free", "_groups", "_stamp", "_verdicts", "everything", "key", "pinned", "pool", "sights", "width")
+    __slots__ = (
+        "_free",
+        "_groups",
+        "_offsets",
+        "_stamp",
+        "_verdicts",
+        "everything",
+        "key",
+        "pinned",
+        "pool",
+        "sights",
+        "width",
+    )
 
     def __init__(self, key: PoolKey, pool: PoolState, sights: tuple[Sight, ...]) -> None:
         self.key = key
@@ -67,6 +80,7 @@ class NodePool:
             self.pinned |= (sight.visible & sight.piece.pinned) << sight.offset
         self._verdicts: dict[Selection, Verdict] = {}
         self._groups: dict[str, dict[AttributeKey, int]] = {}
+        self._offsets = [sight.offset for sight in sights]
         self._stamp: object = None
         self._free = self.everything
 
@@ -141,10 +155,8 @@ class NodePool:
         return sight.piece.placement(inner)
 
     def _place(self, number: int) -> tuple[Sight, int]:
-        for sight in reversed(self.sights):
-            if number >= sight.offset:
-                return sight, number - sight.offset
-        raise IndexError(number)
+        sight = self.sights[bisect_right(self._offsets, number) - 1]
+        return sight, number - sight.offset
 
     def _judge(self, selection: Selection) -> Verdict:
         matching = usable = failed = 0

@@ -80,6 +80,23 @@ class Placement(msgspec.Struct, frozen=True):
         return self.term is None or term_matches(self.term, place.name, place.labels)
 
 
+Placements = Placement | tuple[Placement, ...]
+"""One for a whole slice, or one a device where the devices say it themselves."""
+
+EVERY_DEVICE = -1
+
+
+def reached_from(placements: Placements, place: NodePlace) -> int:
+    """Return the devices that the node reaches; `EVERY_DEVICE` has every bit set, whatever their number."""
+    if isinstance(placements, Placement):
+        return EVERY_DEVICE if placements.is_reached_from(place) else 0
+    mask = 0
+    for number, placement in enumerate(placements):
+        if placement.is_reached_from(place):
+            mask |= 1 << number
+    return mask
+
+
 class Piece:
     """A slice. Masks number its devices from bit 0 on, in the order in which the slice lists them."""
 
@@ -117,13 +134,7 @@ class Piece:
 
     def visible_on(self, place: NodePlace) -> int:
         """Return the devices that the node reaches."""
-        if isinstance(self.placements, Placement):
-            return self.everything if self.placements.is_reached_from(place) else 0
-        mask = 0
-        for number, placement in enumerate(self.placements):
-            if placement.is_reached_from(place):
-                mask |= 1 << number
-        return mask
+        return reached_from(self.placements, place) & self.everything
 
     def placement(self, number: int) -> Placement:
         """Return where the device can be reached."""
@@ -168,7 +179,7 @@ class Piece:
         return self._views
 
 
-def _placements(content: ResourceSlice) -> Placement | tuple[Placement, ...]:
+def _placements(content: ResourceSlice) -> Placements:
     """Return one placement for the whole slice, or one a device where the devices say it themselves."""
     spec = content.spec
     if spec.per_device_node_selection:
@@ -181,7 +192,7 @@ def _placements(content: ResourceSlice) -> Placement | tuple[Placement, ...]:
     return Placement.of(spec.node_name, spec.node_selector)
 
 
-def _reach(placements: Placement | tuple[Placement, ...]) -> Reach:
+def _reach(placements: Placements) -> Reach:
     if isinstance(placements, Placement):
         return placements.reach
     union = NO_NODE
@@ -190,7 +201,7 @@ def _reach(placements: Placement | tuple[Placement, ...]) -> Reach:
     return union
 
 
-def _pinned(devices: tuple[Device, ...], placements: Placement | tuple[Placement, ...]) -> int:
+def _pinned(devices: tuple[Device, ...], placements: Placements) -> int:
     """Return the devices that tie an allocation to one node."""
     mask = 0
     for number, device in enumerate(devices):

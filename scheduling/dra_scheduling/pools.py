@@ -4,15 +4,19 @@ A pool is a driver and a name. Only slices of its highest generation in the whol
 all there is judged for the whole cluster too, before anything is filtered by node.
 """
 
+from collections.abc import Hashable
+from typing import TypeVar
+
 from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.slices import Device, ResourceSlice
 from dra_scheduling.nodepools import NodePool, Problem, Sight
-from dra_scheduling.pieces import EVERY_NODE, NO_NODE, NodePlace, Piece, Reach
+from dra_scheduling.pieces import EVERY_NODE, NO_NODE, NodePlace, Piece, Placements, Reach, reached_from
 
 __all__ = ["EVERY_NODE", "NO_NODE", "NodePlace", "NodePool", "PoolIndex", "Problem", "Reach"]
 
 INCOMPLETE = "PoolIncomplete"
 INVALID = "PoolInvalid"
+K = TypeVar("K", bound=Hashable)
 
 
 class Generation:
@@ -27,7 +31,7 @@ class Generation:
         self.homes: dict[str, tuple[Piece, ...]] = {}
         self.clashing: set[str] = set()
         self.anchored: dict[str, dict[str, Piece]] = {}
-        self.wide: dict[str, Piece] = {}
+        self.wide: dict[Placements, dict[str, Piece]] = {}
         self.views: dict[tuple[tuple[str, int], ...], NodePool] = {}
 
     def add(self, piece: Piece) -> None:
@@ -43,7 +47,7 @@ class Generation:
                 self.clashing.add(device.name)
             self.homes[device.name] = (*others, piece) if others else alone
         if piece.reach.is_everywhere:
-            self.wide[piece.name] = piece
+            self.wide.setdefault(piece.placements, {})[piece.name] = piece
         for node in piece.reach.nodes:
             self.anchored.setdefault(node, {})[piece.name] = piece
 
@@ -57,11 +61,10 @@ class Generation:
             del self.counts[declared]
         for name in {device.name for device in piece.devices}:
             self._leave_home(name, piece)
-        self.wide.pop(piece.name, None)
+        if piece.reach.is_everywhere:
+            _take_out(self.wide, piece.placements, piece)
         for node in piece.reach.nodes:
-            del self.anchored[node][piece.name]
-            if not self.anchored[node]:
-                del self.anchored[node]
+            _take_out(self.anchored, node, piece)
 
     def problem(self) -> Problem | None:
         """Return why the devices must not be handed out, or None."""
@@ -78,9 +81,12 @@ class Generation:
 
     def view(self, pool: "Pool", place: NodePlace) -> NodePool:
         """Return the pool as the node sees it; nodes that reach the same devices get the same object."""
-        near = [*self.anchored.get(place.name, {}).values(), *self.wide.values()]
-        near.sort(key=lambda piece: piece.name)
-        seen = [(piece, mask) for piece in near if (mask := piece.visible_on(place))]
+        seen = [(piece, piece.visible_on(place)) for piece in self.anchored.get(place.name, {}).values()]
+        for placements, pieces in self.wide.items():
+            reached = reached_from(placements, place)
+            if reached:
+                seen += [(piece, reached & piece.everything) for piece in pieces.values()]
+        seen = sorted((pair for pair in seen if pair[1]), key=lambda pair: pair[0].name)
         content = tuple((piece.name, mask) for piece, mask in seen)
         found = self.views.get(content)
         if found is None:
@@ -262,6 +268,13 @@ class PoolIndex:
             self._on_node.clear()
         for node in touched.nodes:
             self._on_node.pop(node, None)
+
+
+def _take_out(groups: dict[K, dict[str, Piece]], key: K, piece: Piece) -> None:
+    """Remove a slice from its group, and the group with the last one."""
+    del groups[key][piece.name]
+    if not groups[key]:
+        del groups[key]
 
 
 def _line_up(seen: list[tuple[Piece, int]]) -> tuple[Sight, ...]:
