@@ -1,6 +1,7 @@
 """The words of the command line."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 SIMULATE_EXAMPLES = """\
@@ -40,7 +41,8 @@ class _Version(argparse.Action):
     ) -> None:
         from importlib.metadata import version  # noqa: PLC0415
 
-        parser.exit(message=f"{parser.prog} {version('dra-scheduler')}\n")
+        sys.stdout.write(f"{parser.prog} {version('dra-scheduler')}\n")
+        parser.exit()
 
 
 def parser(program: str) -> argparse.ArgumentParser:

@@ -2,24 +2,25 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 from dra_simulator.checks.everything import check
 from dra_simulator.checks.findings import Finding, Severity
 from dra_simulator.complete import World, complete
-from dra_simulator.explain import Story, explain
+from dra_simulator.explain import Listener, explain
 from dra_simulator.identity import key_called
 from dra_simulator.load import load
 from dra_simulator.output import emit
 from dra_simulator.problems import Problem, UnusableInputError
 from dra_simulator.report import findings_blocks, simulation_blocks, story_blocks
 from dra_simulator.result import result_of, story_in_plain_values
-from dra_simulator.simulate import Simulation, Whose, simulate
-from dra_simulator.tables import Block
+from dra_simulator.simulate import Whose, simulate
+from dra_simulator.trace import Trace
 
 DONE, SAYS_NO = 0, 1
 
@@ -29,20 +30,18 @@ def run_simulate(arguments: argparse.Namespace) -> int:
     world = complete(load(arguments.paths), arguments.namespace)
     if world.problems:
         raise UnusableInputError(*world.problems)
-    wanted = _wanted_pod(world, arguments.explain, arguments.namespace)
-    whose = Whose.EVERYBODYS if arguments.all_pods else Whose.OURS
-    stories: list[Story] = []
-
-    def listen(cluster: Cluster, pod: Pod) -> None:
-        if pod.key == wanted:
-            stories.append(explain(cluster, pod))
-
-    simulation = simulate(world, whose, listen)
-    story = _ending(simulation, wanted, stories)
+    listener = _listener(world, arguments.explain, arguments.namespace)
+    with _trace(arguments.trace) as trace:
+        watchers = [watcher for watcher in (listener, trace) if watcher is not None]
+        whose = Whose.EVERYBODYS if arguments.all_pods else Whose.OURS
+        simulation = simulate(world, whose, watchers)
     result = result_of(simulation)
-    if story is not None:
+    blocks = simulation_blocks(simulation)
+    if listener is not None:
+        story = listener.story or explain(simulation.cluster, listener.pod)
         result["explanation"] = story_in_plain_values(story)
-    emit(result, lambda: _blocks(simulation, story), arguments.output, sys.stdout)
+        blocks += story_blocks(story)
+    emit(result, blocks, arguments.output, sys.stdout)
     _mention_ignored(world)
     return SAYS_NO if arguments.fail_on_pending and simulation.pending else DONE
 
@@ -53,35 +52,35 @@ def run_check(arguments: argparse.Namespace) -> int:
     findings = check(world)
     plain = [msgspec.to_builtins(finding) for finding in findings]
     readable = [finding for finding in findings if finding not in map(Finding.of_problem, world.problems)]
-    emit(plain, lambda: findings_blocks(readable), arguments.output, sys.stdout)
+    emit(plain, findings_blocks(readable), arguments.output, sys.stdout)
     if world.problems:
         raise UnusableInputError(*world.problems)
     _mention_ignored(world)
     return SAYS_NO if any(finding.severity is Severity.ERROR for finding in findings) else DONE
 
 
-def _wanted_pod(world: World, name: str | None, namespace: str) -> ObjectKey | None:
+def _listener(world: World, name: str | None, namespace: str) -> Listener | None:
     if name is None:
         return None
     key = key_called(name, namespace)
-    if any(pod.key == key for pod in world.of(Pod)):
-        return key
+    for pod in world.of(Pod):
+        if pod.key == key:
+            return Listener(pod)
     message = "expected a pod of the input, as NAME or NAMESPACE/NAME"
-    raise UnusableInputError(Problem(file="--explain", object=f"Pod {key}", path="-", message=message))
+    raise UnusableInputError(Problem("--explain", f"Pod {key}", "-", message))
 
 
-def _ending(simulation: Simulation, wanted: ObjectKey | None, stories: list[Story]) -> Story | None:
-    """Return the story with its end; a pod that was not decided has one, too."""
-    if wanted is None:
-        return None
-    if not stories:
-        return explain(simulation.cluster, simulation.cluster.placements.pods[wanted])
-    node = next((item.node for item in simulation.assignments if item.pod.key == wanted), None)
-    return stories[0] if node is None else stories[0].with_outcome(f"goes to node {node}")
-
-
-def _blocks(simulation: Simulation, story: Story | None) -> list[Block]:
-    return simulation_blocks(simulation) + (story_blocks(story) if story is not None else [])
+@contextmanager
+def _trace(file: str | None) -> Iterator[Trace | None]:
+    if file is None:
+        yield None
+        return
+    try:
+        with Path(file).open("w", encoding="utf-8", errors="backslashreplace") as stream:
+            yield Trace(stream)
+    except OSError as error:
+        message = f"expected a file that can be written: {error.strerror}"
+        raise UnusableInputError(Problem("--trace", file, "-", message)) from error
 
 
 def _mention_ignored(world: World) -> None:

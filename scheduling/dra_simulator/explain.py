@@ -4,6 +4,7 @@ import msgspec
 
 from dra_scheduling.allocator import Allocated, allocate
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.ports import port_refusal
 from dra_scheduling.nodefit.room import room_refusals
@@ -33,10 +34,6 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[FoldedReason, ...] = ()
     nodes: tuple[NodeStory, ...] = ()
 
-    def with_outcome(self, outcome: str) -> "Story":
-        """Return the same story with another end."""
-        return msgspec.structs.replace(self, outcome=outcome)
-
     @property
     def nearest_miss(self) -> NodeStory | None:
         """The node with the fewest reasons against the pod; None where a node takes it or none was asked."""
@@ -44,15 +41,45 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
         return nearest if nearest is not None and nearest.reasons else None
 
 
+class Listener:
+    """Listens for one pod while pods are decided; `story` is None until it came."""
+
+    __slots__ = ("pod", "story")
+
+    def __init__(self, pod: Pod) -> None:
+        self.pod = pod
+        self.story: Story | None = None
+
+    def before(self, cluster: Cluster, pod: Pod) -> None:
+        """Note what all nodes say to the pod just before it is decided."""
+        if pod.key == self.pod.key:
+            self.story = explain(cluster, pod)
+
+    def after(self, outcome: Outcome) -> None:
+        """Note how it ended."""
+        if self.story is not None and outcome.pod.key == self.pod.key and isinstance(outcome, Assignment):
+            self.story = msgspec.structs.replace(self.story, outcome=f"goes to node {outcome.node}")
+
+
 def explain(cluster: Cluster, pod: Pod) -> Story:
     """Return the story of a pod, as the cluster is now; nothing is changed by asking."""
     if not cluster.is_pending(pod):
         return Story(pod=pod, outcome=_standing(cluster, pod))
-    shape = _shape(cluster, pod)
+    shape = shape_of(cluster, pod)
     if isinstance(shape, Refusal):
         return Story(pod=pod, reasons=fold([shape]))
     nodes = (NodeStory(name, fold(_refusals(cluster, shape, state))) for name, state in sorted(cluster.nodes.items()))
     return Story(pod=pod, nodes=tuple(nodes))
+
+
+def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:
+    """Return what the pod needs of nodes, or why none is asked."""
+    claims = cluster.claims
+    refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod)) or unsupported_refusal(pod)
+    if refusal is not None:
+        return refusal
+    resolved = resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
+    return resolved if isinstance(resolved, Refusal) else cluster.shapes.shape_of(pod, resolved, cluster.classes)
 
 
 def _standing(cluster: Cluster, pod: Pod) -> str:
@@ -65,15 +92,6 @@ def _standing(cluster: Cluster, pod: Pod) -> str:
     if pod.spec.scheduler_name != cluster.scheduler_name:
         return f"is left to its scheduler {pod.spec.scheduler_name}"
     return "has a BindRequest that is being carried out"
-
-
-def _shape(cluster: Cluster, pod: Pod) -> Shape | Refusal:
-    claims = cluster.claims
-    refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod)) or unsupported_refusal(pod)
-    if refusal is not None:
-        return refusal
-    resolved = resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
-    return resolved if isinstance(resolved, Refusal) else cluster.shapes.shape_of(pod, resolved, cluster.classes)
 
 
 def _refusals(cluster: Cluster, shape: Shape, state: NodeState) -> list[Refusal]:

@@ -37,7 +37,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
     if pod is None:
         raise UnusableInputError(Problem("cluster", f"Pod {key}", "-", "expected a pod of the cluster"))
     story = explain(cluster, pod)
-    emit(story_in_plain_values(story), lambda: story_blocks(story), arguments.output, sys.stdout)
+    emit(story_in_plain_values(story), story_blocks(story), arguments.output, sys.stdout)
     return DONE
 
 
@@ -121,4 +121,4 @@ def _print(records: Sequence[Record], wanted: str | None) -> None:
         tuple(cell if isinstance(cell, str) else ", ".join(cell) for cell in record.values()) for record in records
     )
     table = Table(headers=tuple(header.upper() for header in headers), rows=rows)
-    emit(records, lambda: [table] if records else ["none"], wanted, sys.stdout)
+    emit(records, [table if records else "none"], wanted, sys.stdout)

@@ -1,7 +1,7 @@
 """Results as JSON, YAML or tables."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 import yaml
@@ -14,12 +14,12 @@ def chosen_format(wanted: str | None, stream: TextIO) -> str:
     return wanted or ("table" if stream.isatty() else "json")
 
 
-def emit(value: object, blocks: Callable[[], Sequence[Block]], wanted: str | None, stream: TextIO) -> None:
-    """Write a result in the wanted format; `blocks` makes the tables."""
+def emit(value: object, blocks: Sequence[Block], wanted: str | None, stream: TextIO) -> None:
+    """Write a result in the wanted format; `blocks` are what people see of it."""
     match chosen_format(wanted, stream):
         case "json":
             stream.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
         case "yaml":
             yaml.safe_dump(value, stream, sort_keys=False, allow_unicode=True, width=120)
         case _:
-            show(blocks(), stream)
+            show(blocks, stream)

@@ -17,8 +17,9 @@ def simulation_blocks(simulation: Simulation) -> list[Block]:
     placed = tuple((str(item.pod.key), item.node, "  ".join(_devices(item))) for item in simulation.assignments)
     left = tuple((str(item.pod.key), item.message) for item in simulation.pending)
     figures = (
-        f"{len(placed)} of {len(placed) + len(left)} pods placed, {simulation.nodes} nodes, "
-        f"{len(simulation.allocated)} of {len(simulation.published)} devices allocated, {simulation.steps} search steps"
+        f"{len(placed)} of {counted(len(placed) + len(left), 'pod')} placed, {counted(simulation.nodes, 'node')}, "
+        f"{len(simulation.allocated)} of {counted(len(simulation.published), 'device')} allocated, "
+        f"{counted(simulation.steps, 'search step')}"
     )
     return [
         Table(headers=("POD", "NODE", "DEVICES"), rows=placed, style="green"),
@@ -41,17 +42,15 @@ def story_blocks(story: Story) -> list[Block]:
 
 
 def findings_blocks(findings: Sequence[Finding]) -> list[Block]:
-    """Return findings, those of one file and object together, and how many there are."""
-    rows = tuple((item.severity, f"{item.file}: {item.object}", f"{item.path}: {item.message}") for item in findings)
+    """Return one line a finding, and how many there are."""
+    lines = (f"{item.severity}: {item.file}: {item.object}: {item.path}: {item.message}" for item in findings)
     errors = sum(item.severity is Severity.ERROR for item in findings)
-    headers = ("SEVERITY", "WHERE", "WHAT")
-    return [
-        Table(headers=headers, rows=rows, style="yellow"),
-        f"{errors} errors, {len(findings) - errors} warnings",
-    ]
+    text = "\n".join(lines)
+    figures = f"{counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"
+    return [text, figures] if text else [figures]
 
 
-def allocation_text(allocation: AllocationResult) -> str:
+def _allocation_text(allocation: AllocationResult) -> str:
     """Return the devices of an allocation, those of one pool together: `driver/pool/device,device`."""
     pools: defaultdict[str, list[str]] = defaultdict(list)
     for result in allocation.devices.results:
@@ -59,13 +58,18 @@ def allocation_text(allocation: AllocationResult) -> str:
     return " ".join(f"{pool}/{','.join(devices)}" for pool, devices in pools.items())
 
 
+def counted(number: int, thing: str) -> str:
+    """Return a number of things in words: `1 pod`, `2 pods`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def _devices(assignment: Assignment) -> Iterator[str]:
     for claim in assignment.claims:
-        yield f"{claim.name}={allocation_text(claim.allocation)}"
+        yield f"{claim.name}={_allocation_text(claim.allocation)}"
     extended = assignment.extended
     if extended is not None:
         names = sorted({mapping.resource_name for mapping in extended.container_mappings})
-        yield f"{','.join(names)}={allocation_text(extended.allocation)}"
+        yield f"{','.join(names)}={_allocation_text(extended.allocation)}"
 
 
 def _text(reasons: tuple[FoldedReason, ...]) -> str:

@@ -1,7 +1,8 @@
 """The scheduler played on a world: one cycle over all pending pods, decided one after the other."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from enum import Enum, auto
+from typing import Protocol
 
 import msgspec
 
@@ -14,8 +15,16 @@ from dra_scheduling.model.slices import ResourceSlice
 from dra_simulator.complete import World
 
 Left = Unschedulable | Waiting | OutOfBudget
-Watch = Callable[[Cluster, Pod], None]
-"""Is shown each pod just before it is decided, and the cluster as it is then."""
+
+
+class Watcher(Protocol):
+    """Is shown each pod as it is decided."""
+
+    def before(self, cluster: Cluster, pod: Pod) -> None:
+        """The pod is the next one, and this is the cluster as it is then."""
+
+    def after(self, outcome: Outcome) -> None:
+        """This became of the pod."""
 
 
 class Whose(Enum):
@@ -38,16 +47,18 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     allocated: frozenset[DeviceID]
 
 
-def simulate(world: World, whose: Whose = Whose.OURS, watch: Watch | None = None) -> Simulation:
+def simulate(world: World, whose: Whose = Whose.OURS, watchers: Sequence[Watcher] = ()) -> Simulation:
     """Return what the scheduler decides about the pending pods of this world."""
     cluster = cluster_of(world, whose)
     outcomes: list[Outcome] = []
     steps = 0
     for pod in cluster.pending():
-        if watch is not None:
-            watch(cluster, pod)
+        for watcher in watchers:
+            watcher.before(cluster, pod)
         result = schedule(cluster, [pod])
         outcomes += result.outcomes
+        for watcher in watchers:
+            watcher.after(result.outcomes[0])
         steps += result.search_steps
     outcomes.sort(key=lambda outcome: outcome.pod.key)
     return Simulation(

@@ -4,7 +4,7 @@ from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.extended.names import IMPLICIT_PREFIX, implicit_name, is_explicit_name
 from dra_scheduling.model.slices import DeviceClass
 from dra_simulator.checks.findings import Remarks, error, warning
-from dra_simulator.checks.offer import Offer, compile_remarks, match_remarks
+from dra_simulator.checks.offer import Among, Offer, compile_remarks, match_remarks
 
 SELECTORS = "$.spec.selectors"
 NAME = "$.spec.extendedResourceName"
@@ -14,7 +14,7 @@ def class_remarks(device_class: DeviceClass, index: ClassIndex, offer: Offer) ->
     """Yield what is wrong or suspicious in a class."""
     selectors = device_class.spec.selectors
     yield from compile_remarks(selectors, SELECTORS)
-    yield from match_remarks(selectors, SELECTORS, offer, offer.everything)
+    yield from match_remarks(selectors, SELECTORS, offer, Among(offer.everything, "of the input"))
     yield from _name_remarks(device_class, index)
 
 

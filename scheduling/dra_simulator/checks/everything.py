@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
@@ -39,20 +40,30 @@ def _remarks(world: World) -> Iterator[tuple[KubernetesObject, Remark]]:
     slices = world.of(ResourceSlice)
     given = Input(index.classes, Offer(slices))
     of_pools = pool_remarks(slices)
+    owners: set[OwnerReference] = set()
     for value in world.objects:
         match value:
             case DeviceClass():
                 remarks = class_remarks(value, index, given.offer)
             case ResourceClaim():
-                remarks = claim_remarks(value.spec, "$.spec", given)
+                remarks = claim_remarks(value.metadata.name, value.spec, "$.spec", given)
             case ResourceClaimTemplate():
-                remarks = claim_remarks(value.spec.spec, "$.spec.spec", given)
+                remarks = claim_remarks(value.metadata.name, value.spec.spec, "$.spec.spec", given)
             case ResourceSlice():
                 remarks = slice_remarks(value)
             case Pod():
-                remarks = pod_remarks(value, world, index)
+                remarks = pod_remarks(value, world, index) if _is_first_of_its_kind(value, owners) else iter(())
             case _:
                 continue
         yield from ((value, remark) for remark in remarks)
         if value.metadata.name in of_pools and isinstance(value, ResourceSlice):
             yield value, of_pools[value.metadata.name]
+
+
+def _is_first_of_its_kind(pod: Pod, owners: set[OwnerReference]) -> bool:
+    """Whether no other pod of the same workload was looked at; this one is noted as being."""
+    owner = pod.metadata.controller
+    is_first = owner not in owners
+    if owner is not None:
+        owners.add(owner)
+    return is_first

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
 from dra_scheduling.bits import members
-from dra_scheduling.cel import CompileError, Program, compile_selector
+from dra_scheduling.cel import CompileError, Program, admission_problem, compile_selector
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import DeviceSelector, ResourceSlice
 from dra_scheduling.pieces import Piece
@@ -22,6 +23,13 @@ class Choice(msgspec.Struct, frozen=True):
     def count(self) -> int:
         """The number of devices."""
         return sum(mask.bit_count() for mask in self.masks)
+
+
+class Among(NamedTuple):
+    """What selectors choose from, and how messages call it: `of the input`."""
+
+    choice: Choice
+    whose: str
 
 
 class Offer:
@@ -67,23 +75,26 @@ def compile_remarks(selectors: Sequence[DeviceSelector], path: str) -> Remarks:
         if isinstance(compiled, CompileError):
             place = f"line {compiled.line}, column {compiled.column}"
             yield error(f"{here}.expression", f"does not compile: {' '.join(compiled.problem.split())} ({place})")
+        elif (refusal := admission_problem(selector.cel.expression)) is not None:
+            yield error(f"{here}.expression", f"the API server refuses it: {refusal}")
 
 
-def match_remarks(selectors: Sequence[DeviceSelector], path: str, offer: Offer, among: Choice) -> Remarks:
+def match_remarks(selectors: Sequence[DeviceSelector], path: str, offer: Offer, among: Among) -> Remarks:
     """Yield a warning for the selector that leaves no device of those that are there."""
     programs = programs_of(selectors)
-    if programs is None or not among.count:
+    if programs is None or not among.choice.count:
         return
-    left = among
+    left, whose = among.choice, among.whose
     for number, program in enumerate(programs):
         narrowed = offer.narrowed(left, program)
         if not narrowed.count:
             failures = tuple(offer.failures(left, program))
             failed = f"; it fails on {len(failures)} of them: {failures[0]}" if failures else ""
-            what = f"selects none of the {left.count} devices {'that the selectors before it leave' if number else ''}"
-            yield warning(f"{path}[{number}].cel.expression", f"{what.rstrip()}{failed}")
+            yield warning(
+                f"{path}[{number}].cel.expression", f"selects none of the {left.count} devices {whose}{failed}"
+            )
             return
-        left = narrowed
+        left, whose = narrowed, "that the selectors before it leave"
 
 
 def selected(selectors: Sequence[DeviceSelector], offer: Offer, among: Choice) -> Choice | None:

@@ -17,7 +17,7 @@ from dra_scheduling.model.claims import (
 )
 from dra_scheduling.model.slices import DeviceClass
 from dra_simulator.checks.findings import Remarks, error, warning
-from dra_simulator.checks.offer import Offer, compile_remarks, match_remarks, selected
+from dra_simulator.checks.offer import Among, Offer, compile_remarks, match_remarks, selected
 
 Wish = ExactDeviceRequest | DeviceSubRequest
 
@@ -29,17 +29,17 @@ class Input(NamedTuple):
     offer: Offer
 
 
-def claim_remarks(spec: ResourceClaimSpec, path: str, given: Input) -> Remarks:
-    """Yield what is wrong or suspicious in the spec of a claim; `path` leads to the spec."""
+def claim_remarks(name: str, spec: ResourceClaimSpec, path: str, given: Input) -> Remarks:
+    """Yield what is wrong or suspicious in the spec of a claim or template; `path` leads to the spec."""
     asked, here = spec.devices, f"{path}.devices"
     yield from _name_remarks(asked, here)
     for wish, place in _wishes(asked, here):
         yield from _wish_remarks(wish, place, given)
     yield from _count_remarks(asked, here)
     yield from _constraint_remarks(asked, here)
-    refusal = first_refusal("this", spec, given.classes)
+    refusal = first_refusal(name, spec, given.classes)
     if refusal is not None and refusal.reason == UNSUPPORTED:
-        yield warning(here, f"pods with this claim stay pending: {refusal.message}")
+        yield warning(here, f"pods with this claim stay pending, {refusal.message}")
 
 
 def _wishes(asked: DeviceClaim, path: str) -> Iterator[tuple[Wish, str]]:
@@ -66,7 +66,7 @@ def _wish_remarks(wish: Wish, path: str, given: Input) -> Remarks:
     of_class = selected(device_class.spec.selectors, given.offer, given.offer.everything)
     if of_class is None:
         return
-    yield from match_remarks(wish.selectors, f"{path}.selectors", given.offer, of_class)
+    yield from match_remarks(wish.selectors, f"{path}.selectors", given.offer, Among(of_class, "of its class"))
     left = selected(wish.selectors, given.offer, of_class)
     if left is not None and 0 < left.count < wish.count <= MAX_DEVICES_PER_CLAIM:
         yield warning(f"{path}.count", f"wants {wish.count} devices, and the input has {left.count} that match")

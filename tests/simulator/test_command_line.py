@@ -1,0 +1,148 @@
+"""`dra` as scripts use it: formats, exit codes, what goes where."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dra_cases.command import dra
+
+Write = Callable[[str, str], str]
+CASES = Path(__file__).parent.parent / "cases"
+GOLDEN = Path(__file__).parent / "golden"
+PLACED = str(CASES / "shared-claim-takes-its-device-once.yaml")
+PENDING = str(CASES / "every-node-says-why-not.yaml")
+KEYS = [
+    "apiVersion",
+    "kind",
+    "bindRequests",
+    "nodeClaims",
+    "nominations",
+    "evictions",
+    "pending",
+    "queues",
+    "devices",
+    "stats",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("placed.txt", ["simulate", PLACED, "-o", "table"]),
+        ("pending.txt", ["simulate", PENDING, "-o", "table"]),
+        ("explained.txt", ["simulate", PENDING, "-o", "table", "--explain", "picky"]),
+        ("placed.json", ["simulate", PLACED, "-o", "json"]),
+        ("placed.yaml", ["simulate", PLACED, "-o", "yaml"]),
+    ],
+)
+def test_output_is_as_kept(name: str, words: list[str]) -> None:
+    assert dra(*words).out == (GOLDEN / name).read_text()
+
+
+def test_all_keys_are_there_even_if_nothing_is(write: Write) -> None:
+    result = json.loads(dra("simulate", write("empty.yaml", "")).out)
+    assert list(result) == KEYS
+    assert (result["apiVersion"], result["kind"]) == ("dra-scheduler.dev/v1alpha1", "SimulationResult")
+    assert result["devices"] == {"total": 0, "allocated": 0}
+    assert result["stats"] == {"pods": 0, "nodes": 0, "searchSteps": 0}
+
+
+def test_the_order_of_documents_changes_no_byte(write: Write) -> None:
+    documents = (CASES / "gpu-and-nic-share-a-pcie-root.yaml").read_text().split("---\n")
+    forward = dra("simulate", write("a.yaml", "---\n".join(documents))).out
+    assert dra("simulate", write("b.yaml", "---\n".join(reversed(documents)))).out == forward
+
+
+def test_json_and_yaml_say_the_same() -> None:
+    assert yaml.safe_load(dra("simulate", PLACED, "-o", "yaml").out) == json.loads(dra("simulate", PLACED).out)
+
+
+def test_standard_input_is_read_for_a_dash() -> None:
+    assert dra("simulate", "-", text=Path(PLACED).read_text()).out == dra("simulate", PLACED).out
+
+
+def test_a_pending_pod_is_no_failure_unless_asked_for() -> None:
+    assert dra("simulate", PENDING).code == 0
+    assert dra("simulate", PENDING, "--fail-on-pending").code == 1
+    assert dra("simulate", PLACED, "--fail-on-pending").code == 0
+
+
+def test_input_that_cannot_be_used_ends_with_2_and_one_line_a_problem(write: Write) -> None:
+    write("a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: no}")
+    write("b.yaml", 'apiVersion: v1\nkind: Node\nmetadata: {name: "two\\nlines"}\nstatus: {allocatable: {cpu: no}}')
+    ended = dra("simulate", "a.yaml", "b.yaml", "c.yaml", PLACED)
+    assert (ended.code, ended.out) == (2, "")
+    assert [line.split(": ")[0] for line in ended.problems] == ["a.yaml", "b.yaml", "c.yaml"]
+    assert ended.problems[0] == "a.yaml: Pod default/a: $.spec.containers: Expected `array`, got `bool`"
+
+
+def test_objects_of_unknown_kinds_are_mentioned() -> None:
+    assert dra("simulate", PLACED).err == "ignored 1 objects of unknown kinds: 1 cases.dra-scheduler.dev/v1 Case\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["simulate", PLACED, "--launch"], ["simulate", PLACED, "--evict"], ["queues"], ["nodeclaims", "-o", "json"]],
+)
+def test_what_comes_with_a_later_release_says_so(words: list[str]) -> None:
+    ended = dra(*words)
+    assert ended.code == 2
+    assert len(ended.problems) == 1
+    assert "not in this release" in ended.err
+
+
+def test_without_eviction_is_how_it_is_anyway() -> None:
+    assert dra("simulate", PLACED, "--no-evict").code == 0
+
+
+def test_help_has_examples_and_exit_codes() -> None:
+    for command in ("simulate", "check"):
+        ended = dra(command, "--help")
+        assert ended.code == 0
+        assert f"examples:\n  dra {command} manifests/" in ended.out
+        assert "exit codes: 0 " in ended.out
+
+
+def test_the_version_is_that_of_the_distribution() -> None:
+    assert dra("--version").out == f"dra {version('dra-scheduler')}\n"
+
+
+@pytest.mark.parametrize("words", [[], ["simulate"], ["simulate", PLACED, "-o", "xml"], ["undo"]])
+def test_mistyped_words_end_with_2(words: list[str]) -> None:
+    assert dra(*words).code == 2
+
+
+def test_pods_of_other_schedulers_are_scheduled_on_demand() -> None:
+    case = str(CASES / "pods-of-other-schedulers-are-left-alone.yaml")
+    assert len(json.loads(dra("simulate", case).out)["bindRequests"]) == 1
+    assert len(json.loads(dra("simulate", case, "--all-pods").out)["bindRequests"]) == 2
+
+
+def test_the_namespace_of_objects_that_name_none_can_be_chosen() -> None:
+    result = json.loads(dra("simulate", PLACED, "-n", "team").out)
+    assert {request["metadata"]["namespace"] for request in result["bindRequests"]} == {"team"}
+
+
+def test_names_that_a_stream_cannot_express_come_out_escaped(write: Write) -> None:
+    file = write(
+        "a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: '\u4e2d'}\nspec: {schedulerName: dra-scheduler}"
+    )
+    program = [sys.executable, "-m", "dra_simulator", "simulate", file, "-o", "table"]
+    ended = subprocess.run(
+        program, capture_output=True, check=True, timeout=60, env={**os.environ, "PYTHONIOENCODING": "ascii"}
+    )
+    assert b"default/\\u4e2d" in ended.stdout
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
+    program = f"{sys.executable} -m dra_simulator simulate {PLACED} | head -1"
+    ended = subprocess.run(["bash", "-c", f"set -o pipefail; {program}"], capture_output=True, check=False, timeout=60)
+    assert (ended.returncode, ended.stdout) == (0, b"{\n")
+    assert b"Traceback" not in ended.stderr
