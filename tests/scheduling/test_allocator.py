@@ -8,12 +8,12 @@ from msgspec.structs import replace
 from dra_scheduling.allocator import Allocated, Exhausted, Impossible, allocate
 from dra_scheduling.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.ledger import Ledger, Source
-from dra_scheduling.model.claims import DeviceClaimConfiguration, ResourceClaimSpec
+from dra_scheduling.model.claims import DeviceClaimConfiguration, DeviceRequest, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.nodeselection import NodeSelector, Taint, Toleration
 from dra_scheduling.model.slices import Device, DeviceCounterConsumption, OpaqueDeviceConfiguration, ResourceSlice
 from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.reasons import Refusal, Wake, fold, one_line
+from dra_scheduling.reasons import Refusal, Wake, fold
 from dra_scheduling.testing import (
     GPU_DRIVER,
     NIC_DRIVER,
@@ -76,7 +76,8 @@ class World:
 
     def says(self, *specs: ResourceClaimSpec, node: NodePlace = N1) -> str:
         """What a person reads when this node is the only one."""
-        return one_line(fold([self.refusal(*specs, node=node)]), 1).removeprefix("0/1 nodes fit: on 1: ")
+        (reason,) = fold([self.refusal(*specs, node=node)])
+        return reason.message
 
     def selector(self, *requests: str) -> NodeSelector | None:
         result = self.solve(claim_spec(*(request(f"r{number}", "any", text) for number, text in enumerate(requests))))
@@ -180,7 +181,7 @@ def test_a_class_that_looks_at_the_driver_keeps_foreign_devices_from_the_request
         ),
     ],
 )
-def test_all_takes_every_matching_device(requests: list[object], given: list[list[str]]) -> None:
+def test_all_takes_every_matching_device(requests: list[DeviceRequest], given: list[list[str]]) -> None:
     world = World(gpus(3), resource_slice("nics", [device("nic")], driver=NIC_DRIVER, node="n1"))
     assert world.given(claim_spec(*requests)) == given
 
@@ -266,7 +267,7 @@ def test_an_invalid_pool_harms_no_other_pool() -> None:
         ([all_request("a", "any", f"{SIZE} < 33")], False),
     ],
 )
-def test_thirty_two_devices_a_claim_are_the_limit(asked: list[object], *, is_fine: bool) -> None:
+def test_thirty_two_devices_a_claim_are_the_limit(asked: list[DeviceRequest], *, is_fine: bool) -> None:
     world = World(sized(*range(40)))
     if is_fine:
         assert 31 <= len(world.given(claim_spec(*asked))[0]) <= 32
@@ -487,7 +488,8 @@ def test_equal_refusals_of_many_nodes_fold_into_one_with_the_nearest_miss() -> N
     world = World(gpus(1, "n1"), gpus(3, "n2"))
     spec = claim_spec(request(count=4))
     folded = fold([world.refusal(spec), world.refusal(spec, node=N2), world.refusal(spec, node=NodePlace("n3", {}))])
-    assert one_line(folded, 3) == (
-        '0/3 nodes fit: on 2: claim "c0" request "gpu" (class gpu.example.com): needs 4 matching free devices '
-        '(at most 3 free); on 1: claim "c0" request "gpu" (class gpu.example.com): no device matches'
-    )
+    subject = 'claim "c0" request "gpu" (class gpu.example.com)'
+    assert [(reason.nodes, reason.message) for reason in folded] == [
+        (2, f"{subject}: needs 4 matching free devices (at most 3 free)"),
+        (1, f"{subject}: no device matches"),
+    ]

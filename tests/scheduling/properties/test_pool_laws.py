@@ -2,31 +2,45 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dra_scheduling.model.ids import PoolKey
+from dra_scheduling.model.nodeselection import NodeSelector
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.pools import NodePlace, NodePool, PoolIndex
-from dra_scheduling.testing import device, labelled, pool, resource_slice
+from dra_scheduling.testing import device, labelled, per_device_slice, pool, resource_slice
 
 PLACES = (NodePlace("n1", {"zone": "a"}), NodePlace("n2", {"zone": "b"}), NodePlace("n3", {}))
-WHERE = st.sampled_from([{"node": "n1"}, {"node": "n2"}, {"selector": labelled(zone="a")}, {}])
+ZONE_A = labelled(zone="a")
+BROKEN = NodeSelector()
+WHERE = st.sampled_from([("n1", None), ("n2", None), ("", ZONE_A), ("", BROKEN), ("", None)])
 NAMES = st.sampled_from(["s1", "s2", "s3", "s4"])
 POOLS = st.builds(pool, st.sampled_from(["p", "q"]), generation=st.integers(1, 3), slices=st.integers(1, 3))
 DEVICES = st.lists(st.sampled_from(["a", "b", "c"]).map(device), max_size=2)
 
 
+DRIVERS = st.sampled_from(["x.example", "y.example"])
+
+
 @st.composite
-def slices(draw: st.DrawFn) -> ResourceSlice:
-    return resource_slice(
-        draw(NAMES),
-        draw(DEVICES),
-        driver=draw(st.sampled_from(["x.example", "y.example"])),
-        pool=draw(POOLS),
-        **draw(WHERE),
-    )
+def whole_slices(draw: st.DrawFn) -> ResourceSlice:
+    node, selector = draw(WHERE)
+    content = draw(DEVICES)
+    return resource_slice(draw(NAMES), content, driver=draw(DRIVERS), pool=draw(POOLS), node=node, selector=selector)
 
 
-CHANGES = st.lists(slices() | NAMES, max_size=14)
+@st.composite
+def slices_of_placed_devices(draw: st.DrawFn) -> ResourceSlice:
+    places = draw(st.lists(WHERE, max_size=3))
+    content = [
+        replace(device(f"d{number}"), node_name=node, node_selector=selector, all_nodes=not node and selector is None)
+        for number, (node, selector) in enumerate(places)
+    ]
+    return per_device_slice(draw(NAMES), content, driver=draw(DRIVERS), pool=draw(POOLS))
+
+
+SLICES = whole_slices() | slices_of_placed_devices()
+CHANGES = st.lists(SLICES | NAMES, max_size=14)
 
 
 def slice_name(piece: ResourceSlice) -> str:
@@ -70,7 +84,7 @@ def test_after_every_change_the_index_equals_one_built_from_what_is_there(change
 
 
 @given(
-    st.lists(slices(), max_size=4, unique_by=slice_name).flatmap(
+    st.lists(SLICES, max_size=4, unique_by=slice_name).flatmap(
         lambda all_: st.tuples(st.just(all_), st.permutations(all_))
     )
 )
