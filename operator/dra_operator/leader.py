@@ -28,6 +28,11 @@ RELEASE_SECONDS = 2.0
 _log = log("leader")
 
 
+def lease_name(role: Role) -> str:
+    """Return the name of a role's Lease, which the role's rights are limited to."""
+    return f"dra-{role}"
+
+
 class Seen(msgspec.Struct, frozen=True):
     """A Lease as somebody else left it, and when this replica first saw it so: clocks of hosts need not agree."""
 
@@ -86,7 +91,7 @@ class Election:
 
     @property
     def _name(self) -> str:
-        return f"dra-{self._leadership.role}"
+        return lease_name(self._leadership.role)
 
     @property
     def _collection(self) -> str:

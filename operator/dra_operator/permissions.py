@@ -7,23 +7,26 @@ import msgspec
 from dra_binder.errors import ApiError
 from dra_operator.api import Api, Json
 from dra_operator.kinds import BIND_REQUESTS, CLAIMS, NODES, PODS, WATCHED, Resource
+from dra_operator.leader import lease_name
 from dra_operator.settings import Role, Settings
 
+LEADING = frozenset({Role.SCHEDULER, Role.BINDER})
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 class Permission(msgspec.Struct, frozen=True, kw_only=True):
-    """A verb on a resource, in one namespace or (empty) in all."""
+    """A verb on a resource, in one namespace or (empty) in all, on one object of that name or (empty) on any."""
 
     verb: str
     group: str
     resource: str
     subresource: str = ""
     namespace: str = ""
+    name: str = ""
 
     def __str__(self) -> str:
         name = f"{self.resource}.{self.group}" if self.group else self.resource
-        what = f"{name}/{self.subresource}" if self.subresource else name
+        what = f"{name}/{self.subresource}" if self.subresource else f"{name} {self.name}".rstrip()
         return f"{self.verb} {what} {f'in namespace {self.namespace}' if self.namespace else 'in every namespace'}"
 
 
@@ -34,14 +37,20 @@ def needed(settings: Settings) -> tuple[Permission, ...]:
         wanted += [_on(BIND_REQUESTS, verb) for verb in ("get", "create", "update", "delete")]
         wanted.append(_on(PODS, "patch", "status"))
     if Role.BINDER in settings.roles:
-        wanted += [_on(CLAIMS, verb) for verb in ("get", "create", "update", "delete")]
+        wanted += [_on(CLAIMS, verb) for verb in ("get", "create", "patch", "delete")]
         # Since 1.36 whoever writes allocation or reservedFor needs the second one as well, for the whole cluster.
-        wanted += [_on(CLAIMS, "update", subresource) for subresource in ("status", "binding")]
+        wanted += [_on(CLAIMS, verb, below) for below in ("status", "binding") for verb in ("update", "patch")]
         wanted += [_on(PODS, "get"), _on(PODS, "patch", "status"), _on(PODS, "create", "binding")]
         wanted += [_on(BIND_REQUESTS, "patch", "status"), _on(BIND_REQUESTS, "delete")]
     if settings.leader_elect:
-        lease = Permission(verb="get", group="coordination.k8s.io", resource="leases", namespace=settings.namespace)
-        wanted += [msgspec.structs.replace(lease, verb=verb) for verb in ("get", "create", "update")]
+        lease = Permission(verb="create", group="coordination.k8s.io", resource="leases", namespace=settings.namespace)
+        wanted.append(lease)
+        # Only creation cannot be granted for one name.
+        wanted += [
+            msgspec.structs.replace(lease, verb=verb, name=lease_name(role))
+            for role in sorted(settings.roles & LEADING)
+            for verb in ("get", "update")
+        ]
     return tuple(dict.fromkeys(wanted))
 
 
@@ -89,6 +98,7 @@ async def _is_granted(api: Api, permission: Permission) -> bool:
         "resource": permission.resource,
         "subresource": permission.subresource,
         "namespace": permission.namespace,
+        "name": permission.name,
     }
     review: Json = {
         "apiVersion": "authorization.k8s.io/v1",
