@@ -5,9 +5,11 @@ import pytest
 from dra_controlplane.client import Json
 from dra_demo.rights import resources
 from dra_operator.kinds import WATCHED, Resource
-from dra_operator.settings import Role
+from dra_operator.permissions import Permission, needed
+from dra_operator.settings import Role, Settings
 
 ROOT = Path(__file__).parents[2]
+BASE = list(resources(ROOT / "manifests/base"))
 DOCUMENTS = list(resources(ROOT / "manifests/overlays/development"))
 ROLES = [document for document in DOCUMENTS if document["kind"] in {"ClusterRole", "Role"}]
 BINDINGS = [document for document in DOCUMENTS if document["kind"] in {"ClusterRoleBinding", "RoleBinding"}]
@@ -43,11 +45,41 @@ def test_a_binding_joins_a_role_and_accounts_that_are_there(binding: Json) -> No
     assert {subject["namespace"] for subject in binding["subjects"]} == {"dra-scheduler-system"}
 
 
-@pytest.mark.parametrize("resource", WATCHED, ids=name_of)
-def test_whatever_a_process_watches_it_may_list_and_watch(resource: Resource) -> None:
-    (rule,) = rule_for("dra-watcher", resource.group, resource.plural)
+@pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER])
+def test_a_role_may_do_what_it_asks_for_at_its_start(role: Role) -> None:
+    environment = {"DRA_ROLES": role.value, "DRA_LEADER_ELECT": "true", "DRA_NAMESPACE": "dra-scheduler-system"}
+    wanted = needed(Settings.from_environment(environment))
 
-    assert {"list", "watch"} <= set(rule["verbs"])
+    assert wanted
+    assert [str(one) for one in wanted if not is_granted(one, f"dra-{role}", BASE)] == []
+
+
+def test_one_process_may_play_all_roles_in_development() -> None:
+    environment = {"DRA_ROLES": "scheduler,binder", "DRA_LEADER_ELECT": "true", "DRA_NAMESPACE": "dra-scheduler-system"}
+    wanted = needed(Settings.from_environment(environment))
+
+    assert [str(one) for one in wanted if not is_granted(one, "dra-scheduler", DOCUMENTS)] == []
+    assert [str(one) for one in wanted if not is_granted(one, "dra-scheduler", BASE)] != []
+
+
+def is_granted(wanted: Permission, account: str, documents: list[Json]) -> bool:
+    rules = [
+        rule
+        for binding in documents
+        if binding["kind"] == "ClusterRoleBinding" or (binding["kind"] == "RoleBinding" and wanted.namespace)
+        if account in {subject["name"] for subject in binding["subjects"]}
+        for role in documents
+        if (role["kind"], role["metadata"]["name"]) == (binding["roleRef"]["kind"], binding["roleRef"]["name"])
+        for rule in role["rules"]
+    ]
+    resource = f"{wanted.resource}/{wanted.subresource}" if wanted.subresource else wanted.resource
+    return any(
+        wanted.verb in rule["verbs"]
+        and wanted.group in rule["apiGroups"]
+        and resource in rule["resources"]
+        and wanted.name in rule.get("resourceNames", [wanted.name])
+        for rule in rules
+    )
 
 
 def test_nothing_is_watched_for_nothing() -> None:
