@@ -46,15 +46,20 @@ class Cache:
         yield from cast("list[T]", list(self._objects[cast("Kind", kind)].values()))
 
     def put(self, value: KubernetesObject) -> Novelty:
-        """Take over an object, and say what is new about it.
+        """Take over an object from a watch, and say what is new about it.
 
         Events of two objects that follow each other under one name may come in any order; the newer version stays.
         """
+        before = self._objects[type(value)].get(key_of(value))
+        if before is not None and version(value) < version(before):
+            return Novelty.NOTHING
+        return self.put_listed(value)
+
+    def put_listed(self, value: KubernetesObject) -> Novelty:
+        """Take over an object from a list, whatever version was seen before: a restored server counts from lower."""
         known = self._objects[type(value)]
         key = key_of(value)
         before = known.get(key)
-        if before is not None and version(value) < version(before):
-            return Novelty.NOTHING
         known[key] = value
         return Novelty.VERSION if before is not None and _is_same(before, value) else Novelty.NEWS
 
@@ -66,13 +71,9 @@ class Cache:
             return None
         return known.pop(key)
 
-    def outdated(self, kind: Kind, listed: frozenset[str], list_version: int) -> tuple[KubernetesObject, ...]:
+    def outdated(self, kind: Kind, listed: frozenset[str]) -> tuple[KubernetesObject, ...]:
         """Return the objects that are missing from a whole list of their kind: they went while nobody watched."""
-        return tuple(
-            value
-            for value in self._objects[kind].values()
-            if value.metadata.uid not in listed and version(value) <= list_version
-        )
+        return tuple(value for value in self._objects[kind].values() if value.metadata.uid not in listed)
 
 
 def version(value: KubernetesObject) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import kopf
 
 from dra_operator.access import NoAccessError
-from dra_operator.http import AddressInUseError
+from dra_operator.probes import AddressInUseError
 from dra_operator.kinds import BIND_REQUESTS, CLAIMS, CLASSES, NODES, PODS, SLICES, TEMPLATES
 from dra_operator.logs import configure
 from dra_operator.runtime import Runtime

@@ -100,15 +100,15 @@ class Intake:
             self._remove(kind, raw)
             novelty = Novelty.NEWS
         else:
-            novelty = self._take(kind, raw)
+            novelty = self._take(kind, event, raw)
         WATCH_EVENTS.labels(watch.resource.plural, novelty.name.lower()).inc()
 
-    def listed(self, resource: Resource, uids: frozenset[str], list_version: int) -> None:
+    def listed(self, resource: Resource, uids: frozenset[str]) -> None:
         """Let go of what is not in a whole list any more: a watch that had to start anew tells no deletions."""
-        for value in self._cache.outdated(resource.kind, uids, list_version):
+        for value in self._cache.outdated(resource.kind, uids):
             self._drop(resource.kind, key_of(value), value.metadata.uid)
 
-    def _take(self, kind: Kind, raw: Raw) -> Novelty:
+    def _take(self, kind: Kind, event: str | None, raw: Raw) -> Novelty:
         (raw["metadata"].get("annotations") or {}).pop(BALLAST, None)
         try:
             value = read_as(kind, raw)
@@ -119,7 +119,7 @@ class Intake:
                 self._remove(kind, raw)
                 return Novelty.NEWS
             value = rest
-        novelty = self._cache.put(value)
+        novelty = self._cache.put_listed(value) if event is None else self._cache.put(value)
         if novelty is Novelty.NEWS:
             for listener in self._listeners:
                 listener.changed(value)

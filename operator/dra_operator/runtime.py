@@ -14,7 +14,7 @@ from dra_operator.binder import BinderRole, EventReport
 from dra_operator.cache import Cache
 from dra_operator.client import HttpApi
 from dra_operator.events import Recorder
-from dra_operator.http import HttpServer
+from dra_operator.probes import HttpServer
 from dra_operator.intake import BadInput, Intake
 from dra_operator.kinds import Kind, Resource
 from dra_operator.leader import Election, Leadership
@@ -90,11 +90,15 @@ class Runtime:
         self._intake: Intake | None = None
 
     async def start(self) -> None:
-        """Return when Kopf may begin to watch. Raises `NoAccessError` or `AddressInUseError`."""
+        """Return when Kopf may begin to watch. Raises `NoAccessError` or `AddressInUseError`; nothing is left then."""
         self.access.load()
         self._api = HttpApi(self.access)
-        await self.http.start()
-        await self._until_served(self._api)
+        try:
+            await self.http.start()
+            await self._until_served(self._api)
+        except BaseException:
+            await self.stop()
+            raise
         self._build(self._api)
         self.watches.begin()
         self._unready = ()
@@ -230,9 +234,9 @@ class Runtime:
             if abandoned:
                 self.fail(f"nobody watches {', '.join(abandoned)} any more")
 
-    def _listed(self, resource: Resource, uids: frozenset[str], version: int) -> None:
+    def _listed(self, resource: Resource, uids: frozenset[str]) -> None:
         if self._intake is not None:
-            self._intake.listed(resource, uids, version)
+            self._intake.listed(resource, uids)
             self._look_if_synced()
 
     def _look_if_synced(self) -> None:

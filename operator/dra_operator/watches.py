@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from dra_operator.kinds import WATCHED, Kind, Resource
 
-Listed = Callable[[Resource, frozenset[str], int], None]
+Listed = Callable[[Resource, frozenset[str]], None]
 Clock = Callable[[], float]
 
 
@@ -19,10 +19,11 @@ class Watch:
     __slots__ = (
         "_clock",
         "_handled",
+        "_is_listing",
         "_list_version",
         "_on_listed",
-        "_pages",
         "_sent",
+        "_uids",
         "_unhandled",
         "_unseen",
         "last_attempt",
@@ -37,7 +38,8 @@ class Watch:
         self.last_word = self.last_attempt = clock()
         self._clock = clock
         self._on_listed = on_listed
-        self._pages: dict[str, int] = {}
+        self._is_listing = False
+        self._uids: set[str] = set()
         self._unseen: dict[str, int] = {}
         self._list_version = 0
         # In the order of the wire, so the first is the oldest.
@@ -48,12 +50,12 @@ class Watch:
     @property
     def is_synced(self) -> bool:
         """Whether a whole list has reached the handlers."""
-        return self.lists > 0 and not self._unseen
+        return self.lists > 0 and not self._is_listing and not self._unseen
 
     @property
     def progress(self) -> int:
         """The resource version up to which every change has reached the handlers; 0 before the first list has."""
-        if self._unseen:
+        if self._is_listing or self._unseen:
             return self._handled
         return next(iter(self._unhandled)) - 1 if self._unhandled else self._sent
 
@@ -69,16 +71,21 @@ class Watch:
         """Record one page of a list: UID and resource version of its objects, and the version of the list."""
         self.spoke()
         if first:
-            self._pages = {}
-        self._pages.update(entries)
+            self._handled = self.progress
+            self._is_listing = True
+            self._uids = set()
+            self._unseen = {}
+        content = dict(entries)
+        self._uids.update(content)
+        self._unseen.update(content)
         if not last:
             return
-        self._handled = self.progress
-        self._unseen, self._pages = self._pages, {}
+        uids, self._uids = frozenset(self._uids), set()
+        self._is_listing = False
         self._unhandled.clear()
         self._list_version = self._sent = version
         self.lists += 1
-        self._on_listed(self.resource, frozenset(self._unseen), version)
+        self._on_listed(self.resource, uids)
 
     def changed(self, version: int) -> None:
         """Record an event on the wire; `admit` is told of it when it has reached its handler."""

@@ -9,7 +9,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from dra_operator.logs import log
 from dra_operator.metrics import REGISTRY
 
-_log = log("http")
+_log = log("probes")
 
 
 class AddressInUseError(Exception):
