@@ -6,9 +6,9 @@ from typing import Any
 import kopf
 
 from dra_operator.access import NoAccessError
-from dra_operator.probes import AddressInUseError
 from dra_operator.kinds import BIND_REQUESTS, CLAIMS, CLASSES, NODES, PODS, SLICES, TEMPLATES
 from dra_operator.logs import configure
+from dra_operator.probes import AddressInUseError
 from dra_operator.runtime import Runtime
 from dra_operator.settings import Settings, SettingsError
 from dra_operator.tuning import tune

@@ -14,13 +14,13 @@ from dra_operator.binder import BinderRole, EventReport
 from dra_operator.cache import Cache
 from dra_operator.client import HttpApi
 from dra_operator.events import Recorder
-from dra_operator.probes import HttpServer
 from dra_operator.intake import BadInput, Intake
 from dra_operator.kinds import Kind, Resource
 from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
 from dra_operator.metrics import DEVICES_TAKEN
 from dra_operator.permissions import missing, needed, unserved
+from dra_operator.probes import HttpServer
 from dra_operator.scheduler import SchedulerRole
 from dra_operator.settings import Role, Settings
 from dra_operator.view import ClusterView
