@@ -80,7 +80,9 @@ def world(ground: World, proxy: Proxy, scheduler: RunningOperator, binder: Runni
 
 def start_all(*operators: RunningOperator) -> None:
     for operator in operators:
-        if not operator.is_running:
+        if operator.is_running:
+            operator.resume()
+        else:
             operator.start()
     for operator in operators:
         operator.wait_ready()
