@@ -11,7 +11,7 @@ from dra_scheduling.selections import Selection
 BlockKey = tuple[tuple[tuple[Selection, int], ...], tuple[tuple[str, tuple[int, ...]], ...]]
 
 
-class Ask(msgspec.Struct, frozen=True):
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """One request of one claim. `rules` are indexes into the rules of all claims, one claim after the other."""
 
     claim_index: int
@@ -27,7 +27,9 @@ def asks_of(claims: Sequence[ParsedClaim]) -> list[Ask]:
     for claim_index, claim in enumerate(claims):
         for request_index, request in enumerate(claim.requests):
             rules = tuple(offset + number for number, rule in enumerate(claim.rules) if request_index in rule.requests)
-            asks.append(Ask(claim_index, request_index, claim, request, rules))
+            asks.append(
+                Ask(claim_index=claim_index, request_index=request_index, claim=claim, request=request, rules=rules)
+            )
         offset += len(claim.rules)
     asks.sort(key=lambda ask: not ask.request.wants_all)
     return asks

@@ -38,7 +38,7 @@ class Board:
                 matching |= part.matching << offset
                 usable |= part.usable << offset
                 failed |= part.failed << offset
-            found = self._verdicts[selection] = Verdict(matching, usable, failed)
+            found = self._verdicts[selection] = Verdict(matching=matching, usable=usable, failed=failed)
         return found
 
     def in_doubt(self, selection: Selection) -> list[NodePool]:

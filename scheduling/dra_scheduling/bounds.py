@@ -8,7 +8,7 @@ from dra_scheduling.bits import smallest
 from dra_scheduling.search import Demand
 
 
-class Shortage(msgspec.Struct, frozen=True):
+class Shortage(msgspec.Struct, frozen=True, kw_only=True):
     """These demands (by index) together want more devices than they have candidates: Hall's condition fails."""
 
     demands: tuple[int, ...]
@@ -23,14 +23,14 @@ def shortage(demands: Sequence[Demand]) -> Shortage | None:
     """
     for index, demand in enumerate(demands):
         if demand.candidates.bit_count() < demand.wanted:
-            return Shortage((index,), demand.wanted, demand.candidates.bit_count())
+            return Shortage(demands=(index,), wanted=demand.wanted, found=demand.candidates.bit_count())
     sharing: dict[int, list[int]] = {}
     for index, demand in enumerate(demands):
         sharing.setdefault(demand.candidates, []).append(index)
     for candidates, members in sharing.items():
         wanted = sum(demands[index].wanted for index in members)
         if candidates.bit_count() < wanted:
-            return Shortage(tuple(members), wanted, candidates.bit_count())
+            return Shortage(demands=tuple(members), wanted=wanted, found=candidates.bit_count())
     return None if are_apart(sharing) else _Matching(demands).shortage()
 
 
@@ -96,4 +96,4 @@ class _Matching:
         for index in stuck:
             union |= self._demands[index].candidates
         wanted = sum(self._demands[index].wanted for index in stuck)
-        return Shortage(tuple(sorted(stuck)), wanted, union.bit_count())
+        return Shortage(demands=tuple(sorted(stuck)), wanted=wanted, found=union.bit_count())

@@ -32,7 +32,7 @@ class PoolState(Protocol):
         """Why no device may be handed out, or None for a complete and valid pool."""
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Which devices a selection takes (`matching`), which of those may be handed out (`usable`), where it failed."""
 
     matching: int
@@ -40,7 +40,7 @@ class Verdict(msgspec.Struct, frozen=True):
     failed: int
 
 
-class Sight(msgspec.Struct, frozen=True):
+class Sight(msgspec.Struct, frozen=True, kw_only=True):
     """A slice of the pool of which the node reaches the devices in `visible`; its bits start at `offset`."""
 
     piece: Piece
@@ -169,7 +169,7 @@ class NodePool:
             matching |= chosen << sight.offset
             usable |= (chosen & ~sight.piece.unusable) << sight.offset
             failed |= wrong << sight.offset
-        return Verdict(matching, usable, failed)
+        return Verdict(matching=matching, usable=usable, failed=failed)
 
 
 def attribute_of(device: Device, driver: str, name: str) -> AttributeKey | None:

@@ -44,7 +44,7 @@ NO_NODE = Reach()
 EVERY_NODE = Reach(is_everywhere=True)
 
 
-class Placement(msgspec.Struct, frozen=True):
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Where a device can be reached: on one node, on the nodes of a term, or (neither) on every node.
 
     `is_closed` marks a selector that is not exactly one term; such a device is reached from nowhere.

@@ -280,7 +280,7 @@ def _take_out(groups: dict[K, dict[str, Piece]], key: K, piece: Piece) -> None:
 def _line_up(seen: list[tuple[Piece, int]]) -> tuple[Sight, ...]:
     sights, offset = [], 0
     for piece, mask in seen:
-        sights.append(Sight(piece, mask, offset))
+        sights.append(Sight(piece=piece, visible=mask, offset=offset))
         offset += len(piece.devices)
     return tuple(sights)
 

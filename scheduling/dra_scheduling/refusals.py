@@ -40,7 +40,7 @@ def too_few(asks: Sequence[Ask], wanted: int, found: int, board: Board) -> Refus
         return no_match(asks[0], board)
     return Refusal(
         reason=NOT_ENOUGH,
-        message=f"{subject_of(asks)}: {verb} {devices(wanted, 'matching free')}{tail}",
+        message=f"{subject_of(asks)}: {verb} {devices(wanted, 'matching', 'free')}{tail}",
         wake=ANY_DEVICE_CHANGE,
         found=found,
         found_text="at most {found} free",
@@ -152,9 +152,9 @@ def quoted(names: Iterable[str]) -> str:
     return shown if len(listed) <= SHOWN else f"{shown} and {len(listed) - SHOWN} more"
 
 
-def devices(count: int, kind: str) -> str:
-    """Return a number of devices in words."""
-    return f"{count} {kind} device" if count == 1 else f"{count} {kind} devices"
+def devices(count: int, *kind: str) -> str:
+    """Return a number of devices of some kind in words."""
+    return " ".join((str(count), *kind, "device" if count == 1 else "devices"))
 
 
 def details_of(selection: Selection, board: Board) -> tuple[str, ...]:
@@ -188,4 +188,4 @@ def _failures(selection: Selection, board: Board) -> list[str]:
             key = (selection.origins[index], error)
             counts[key] = counts.get(key, 0) + 1
     shown = list(counts.items())[:SHOWN]
-    return [f"{origin} failed on {devices(count, '').replace('  ', ' ')}: {error}" for (origin, error), count in shown]
+    return [f"{origin} failed on {devices(count)}: {error}" for (origin, error), count in shown]

@@ -52,7 +52,7 @@ class Watcher(Protocol):
         """It led nowhere."""
 
 
-class _Choice(msgspec.Struct, frozen=True, gc=False):
+class _Choice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A device taken for a demand: what else could have been taken there, and how many were wanted."""
 
     demand: int
@@ -61,7 +61,7 @@ class _Choice(msgspec.Struct, frozen=True, gc=False):
     wanted: int
 
 
-class _Rivals(msgspec.Struct, frozen=True):
+class _Rivals(msgspec.Struct, frozen=True, kw_only=True):
     """Later demands that are the same to the outlook: together they want `wanted` of the candidates."""
 
     candidates: int
@@ -115,7 +115,7 @@ class _Search:
                     return NotFound(steps, is_exhausted=True)
                 steps += 1
                 device = choices & -choices
-                trail.append(_Choice(index, device, choices, wanted))
+                trail.append(_Choice(demand=index, device=device, choices=choices, wanted=wanted))
                 self._take(index, device)
                 choices ^= device
                 wanted -= 1
@@ -192,5 +192,10 @@ def _rivals(demands: Sequence[Demand]) -> list[tuple[_Rivals, ...]]:
             if later.candidates & demand.candidates or set(later.rules) & set(demand.rules):
                 key = (later.candidates, later.rules)
                 wanted[key] = wanted.get(key, 0) + later.wanted
-        result.append(tuple(_Rivals(candidates, rules, total) for (candidates, rules), total in wanted.items()))
+        result.append(
+            tuple(
+                _Rivals(candidates=candidates, rules=rules, wanted=total)
+                for (candidates, rules), total in wanted.items()
+            )
+        )
     return result

@@ -65,12 +65,15 @@ def test_alike_devices_are_in_the_same_sets() -> None:
 @pytest.mark.parametrize(
     ("demands", "proof"),
     [
-        ([demand(range(3), 4)], Shortage((0,), 4, 3)),
-        ([demand([9]), demand(range(3), 2), demand(range(3), 2)], Shortage((1, 2), 4, 3)),
-        ([demand([0, 1]), demand([1, 2]), demand([0, 2]), demand([0, 1, 2])], Shortage((0, 1, 2, 3), 4, 3)),
+        ([demand(range(3), 4)], Shortage(demands=(0,), wanted=4, found=3)),
+        ([demand([9]), demand(range(3), 2), demand(range(3), 2)], Shortage(demands=(1, 2), wanted=4, found=3)),
+        (
+            [demand([0, 1]), demand([1, 2]), demand([0, 2]), demand([0, 1, 2])],
+            Shortage(demands=(0, 1, 2, 3), wanted=4, found=3),
+        ),
         ([demand([0, 1, 7], 1), demand([0, 1], 1), demand([1, 0, 2], 1), demand([2, 1], 1)], None),
         ([demand([0, 1, 2], 2), demand([0, 1], 1), demand([2, 3], 1)], None),
-        ([demand([0, 1, 2], 2), demand([0, 1], 1), demand([2], 1)], Shortage((0, 1, 2), 4, 3)),
+        ([demand([0, 1, 2], 2), demand([0, 1], 1), demand([2], 1)], Shortage(demands=(0, 1, 2), wanted=4, found=3)),
     ],
 )
 def test_a_shortage_is_proved_without_a_search(demands: list[Demand], proof: Shortage | None) -> None:
