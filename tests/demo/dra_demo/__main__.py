@@ -5,6 +5,7 @@ import shlex
 import signal
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 from types import FrameType
 
 from rich.console import Console
@@ -24,6 +25,7 @@ LOOKS = (
     "kubectl get resourceclaims -n demo",
     "kubectl get resourceslices",
     "kubectl describe pod never-fits -n demo",
+    f"{Path(sys.executable).with_name('dra')} explain pod never-fits -n demo",
 )
 
 
