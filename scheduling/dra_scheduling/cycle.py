@@ -18,10 +18,10 @@ from dra_scheduling.model.outcomes import Assignment, CycleResult, Outcome, OutO
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
 from dra_scheduling.podclaims import ResolvedClaims, leftover_refusal, resolve
-from dra_scheduling.ranking import Verdict
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line
-from dra_scheduling.shapes import Shape
-from dra_scheduling.verdicts import Devices, Placement, find_placement, judge
+from dra_scheduling.shapes.ranking import Verdict
+from dra_scheduling.shapes.shape import Shape
+from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement, judge
 
 SELECTED_NODE_LABEL = "selected-node"
 REGULAR = "Regular"

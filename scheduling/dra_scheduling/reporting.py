@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from dra_scheduling.asks import Ask
-from dra_scheduling.board import Board
+from dra_scheduling.allocation.asks import Ask
+from dra_scheduling.allocation.board import Board
 from dra_scheduling.model.ids import DeviceID
 
 

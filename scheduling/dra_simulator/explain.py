@@ -2,18 +2,18 @@
 
 import msgspec
 
-from dra_scheduling.allocator import Allocated, allocate
+from dra_scheduling.allocation.allocator import Allocated, allocate
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.ports import port_refusal
 from dra_scheduling.nodefit.room import room_refusals
 from dra_scheduling.nodefit.static import static_refusal
 from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
-from dra_scheduling.nodestate import NodeState
 from dra_scheduling.podclaims import leftover_refusal, reach_refusal, resolve
 from dra_scheduling.reasons import FoldedReason, Refusal, fold
-from dra_scheduling.shapes import Shape
+from dra_scheduling.shapes.shape import Shape
 
 
 class NodeStory(msgspec.Struct, frozen=True):

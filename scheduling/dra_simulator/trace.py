@@ -6,13 +6,13 @@ Every node is asked for every pod, where scheduling remembers what nodes said to
 import json
 from typing import TextIO
 
-from dra_scheduling.allocator import Exhausted, Impossible
+from dra_scheduling.allocation.allocator import Exhausted, Impossible
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.reasons import Refusal
-from dra_scheduling.verdicts import Devices, Placement, find_placement
+from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement
 from dra_simulator.explain import shape_of
 
 

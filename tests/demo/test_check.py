@@ -4,7 +4,7 @@ import pytest
 
 from dra_controlplane.client import Json
 from dra_demo.check import findings
-from dra_demo.objects import DRIVER, RESOURCE, claim, gpu_slice, pod
+from dra_demo.objects import DRIVER, RESOURCE, claim, gpu_slice, node, pod
 from dra_demo.rows import rows
 from dra_demo.state import State
 from dra_demo.world import Place
@@ -53,6 +53,7 @@ def world() -> State:
         bind_requests={
             name: {"spec": {"selectedNode": "n1"}, "status": {"phase": "Succeeded"}} for name in ("trainer", "server")
         },
+        nodes={"n1": node("n1")},
         slices=(gpu_slice("n1", range(2)),),
     )
 
@@ -98,6 +99,10 @@ def silence(state: State) -> None:
     state.pods["huge"]["status"] = {}
 
 
+def overdraw(state: State) -> None:
+    state.pods["server"]["status"] = {}
+
+
 def leave_over(state: State) -> None:
     state.claims["left"] = held(claim("left"), "gpu-9", "huge", "r")
 
@@ -113,6 +118,7 @@ def leave_over(state: State) -> None:
         (disown, "claim special is not the extended resource claim of this pod"),
         (fail, "its BindRequest has not succeeded"),
         (silence, "its PodScheduled condition does not say why it waits"),
+        (overdraw, f"pods on n1 take more than the 0 {RESOURCE} that it offers"),
         (leave_over, "claim left holds devices for it"),
     ],
 )

@@ -5,8 +5,8 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from dra_scheduling.allocator import Allocated, Exhausted, Impossible, allocate
-from dra_scheduling.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.allocator import Allocated, Exhausted, Impossible, allocate
+from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import DeviceClaimConfiguration, DeviceRequest, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID

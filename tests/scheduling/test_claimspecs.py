@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from dra_scheduling.claimspecs import MatchRule, ParsedClaim, parse_claim
+from dra_scheduling.allocation.claimspecs import MatchRule, ParsedClaim, parse_claim
 from dra_scheduling.model.claims import (
     CapacityRequirements,
     DeviceAllocationConfiguration,

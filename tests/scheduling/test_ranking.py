@@ -1,6 +1,6 @@
 from dra_scheduling.changes import ChangeLog
-from dra_scheduling.ranking import Fit, Ranking, Refused, Unknown, Verdict
 from dra_scheduling.reasons import Refusal, Wake
+from dra_scheduling.shapes.ranking import Fit, Ranking, Refused, Unknown, Verdict
 
 
 class Nodes:

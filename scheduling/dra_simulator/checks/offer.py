@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from dra_scheduling.bits import members
 from dra_scheduling.cel import CompileError, Program, admission_problem, compile_selector
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import DeviceSelector, ResourceSlice
-from dra_scheduling.pieces import Piece
+from dra_scheduling.pools.bits import members
+from dra_scheduling.pools.pieces import Piece
 from dra_simulator.checks.findings import Remarks, error, warning
 
 

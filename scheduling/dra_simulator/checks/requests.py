@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from dra_scheduling.claimchecks import UNSUPPORTED, first_refusal
+from dra_scheduling.allocation.claimchecks import UNSUPPORTED, first_refusal
 from dra_scheduling.model.claims import (
     ALL_DEVICES,
     EXACT_COUNT,

@@ -63,9 +63,9 @@ def _bound(pod: Json, place: Place, state: State) -> Finding:
         problems.append("no BindRequest names this node")
     if (request.get("status") or {}).get("phase") != "Succeeded":
         problems.append("its BindRequest has not succeeded")
-    served = int(limits_of(pod).get(RESOURCE, "0")) if place.from_plugin else 0
-    if served != place.from_plugin:
-        problems.append(f"expected {place.from_plugin} {RESOURCE} of the device plugin")
+    served, offered = _from_plugin(pod), _offered_by_plugin(state, node)
+    if sum(_from_plugin(one) for one in state.pods.values() if node_of(one) == node) > offered:
+        problems.append(f"pods on {node} take more than the {offered} {RESOURCE} that it offers")
     if not place.devices and state.claims_of(pod):
         problems.append("has a claim though it needs none")
     if place.devices and not state.claims_of(pod):
@@ -166,6 +166,14 @@ def _current_devices(slices: Iterable[Json]) -> Iterator[tuple[Device, str]]:
         if len(current) == current[0]["pool"]["resourceSliceCount"]:
             for spec in current:
                 yield from (((driver, pool, device["name"]), spec["nodeName"]) for device in spec["devices"])
+
+
+def _from_plugin(pod: Json) -> int:
+    return 0 if extended_status(pod) else int(limits_of(pod).get(RESOURCE, "0"))
+
+
+def _offered_by_plugin(state: State, node: str) -> int:
+    return int(state.nodes.get(node, {}).get("status", {}).get("allocatable", {}).get(RESOURCE, "0"))
 
 
 def _selects(allocation: Json, node: str) -> bool:

@@ -14,11 +14,12 @@ Device = tuple[str, str, str]
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods, claims and BindRequests by name, and every ResourceSlice."""
+    """Pods, claims, BindRequests and nodes by name, and every ResourceSlice."""
 
     pods: dict[str, Json]
     claims: dict[str, Json]
     bind_requests: dict[str, Json]
+    nodes: dict[str, Json]
     slices: tuple[Json, ...]
 
     def claims_of(self, pod: Json) -> tuple[Json, ...]:
@@ -29,13 +30,14 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
 def load(api: ApiClient) -> State:
     """Return the present state."""
 
-    def by_name(resource: str) -> dict[str, Json]:
-        return {item["metadata"]["name"]: item for item in api.items(resource, namespace=NAMESPACE)}
+    def by_name(resource: str, namespace: str | None = NAMESPACE) -> dict[str, Json]:
+        return {item["metadata"]["name"]: item for item in api.items(resource, namespace=namespace)}
 
     return State(
         pods=by_name("v1/pods"),
         claims=by_name(f"{GROUP}/resourceclaims"),
         bind_requests=by_name(BIND_REQUESTS),
+        nodes=by_name("v1/nodes", None),
         slices=api.items(f"{GROUP}/resourceslices"),
     )
 

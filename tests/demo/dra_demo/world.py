@@ -52,7 +52,6 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     nodes: tuple[str, ...] = ()
     devices: int = 0
-    from_plugin: int = 0
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,7 +99,7 @@ SCENES = (
     Scene(
         title=f"{RESOURCE}: 8, which only the node with the device plugin has",
         created=(pod("plugin", limits={RESOURCE: "8"}),),
-        places={"plugin": Place(nodes=(PLUGIN_NODE,), from_plugin=8)},
+        places={"plugin": Place(nodes=(PLUGIN_NODE,))},
     ),
     Scene(
         title="A GPU with 1Ti, which does not exist; and more devices than a claim can hold",

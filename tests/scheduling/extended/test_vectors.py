@@ -1,11 +1,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_scheduling.cluster.nodestate import NodeState, charge_of
 from dra_scheduling.extended.choice import Split, split
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.nodefit.room import room_refusals
-from dra_scheduling.nodestate import NodeState, charge_of
 from dra_scheduling.podrequests import pod_requests
 from dra_scheduling.testing import container, device_class, node, pod
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from dra_scheduling.allocator import Allocated, Exhausted, Impossible, allocate
-from dra_scheduling.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.allocator import Allocated, Exhausted, Impossible, allocate
+from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import AllocationResult, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID

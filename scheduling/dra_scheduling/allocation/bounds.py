@@ -1,0 +1,99 @@
+"""Proofs that demands cannot be met, found without a search."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from dra_scheduling.allocation.search import Demand
+from dra_scheduling.pools.bits import smallest
+
+
+class Shortage(msgspec.Struct, frozen=True, kw_only=True):
+    """These demands (by index) together want more devices than they have candidates: Hall's condition fails."""
+
+    demands: tuple[int, ...]
+    wanted: int
+    found: int
+
+
+def shortage(demands: Sequence[Demand]) -> Shortage | None:
+    """Return demands that have too few candidates between them, or None where all could be met without constraints.
+
+    The smallest proof comes first: one demand, then demands with the same candidates, then any set of demands.
+    """
+    for index, demand in enumerate(demands):
+        if demand.candidates.bit_count() < demand.wanted:
+            return Shortage(demands=(index,), wanted=demand.wanted, found=demand.candidates.bit_count())
+    sharing: dict[int, list[int]] = {}
+    for index, demand in enumerate(demands):
+        sharing.setdefault(demand.candidates, []).append(index)
+    for candidates, members in sharing.items():
+        wanted = sum(demands[index].wanted for index in members)
+        if candidates.bit_count() < wanted:
+            return Shortage(demands=tuple(members), wanted=wanted, found=candidates.bit_count())
+    return None if are_apart(sharing) else _Matching(demands).shortage()
+
+
+def are_apart(masks: Iterable[int]) -> bool:
+    """Whether no device is in two of the masks."""
+    seen = 0
+    for mask in masks:
+        if seen & mask:
+            return False
+        seen |= mask
+    return True
+
+
+class _Matching:
+    """Devices given to demands, enlarged one by one along chains of demands that pass a device on."""
+
+    def __init__(self, demands: Sequence[Demand]) -> None:
+        self._demands = demands
+        self._held = [0] * len(demands)
+        self._free = 0
+        for demand in demands:
+            self._free |= demand.candidates
+
+    def shortage(self) -> Shortage | None:
+        for index, demand in enumerate(self._demands):
+            quick = smallest(demand.candidates & self._free, demand.wanted)
+            self._held[index] = quick
+            self._free ^= quick
+        for index, demand in enumerate(self._demands):
+            while self._held[index].bit_count() < demand.wanted:
+                stuck = self._enlarge(index)
+                if stuck:
+                    return self._proof(stuck)
+        return None
+
+    def _enlarge(self, needy: int) -> list[int]:
+        """Give the demand one device more and return nothing, or return the demands that cannot help each other."""
+        giver_to = {needy: needy}
+        queue = [needy]
+        for taker in queue:
+            wishes = self._demands[taker].candidates
+            if wishes & self._free:
+                self._pass_on(taker, smallest(wishes & self._free, 1), giver_to)
+                return []
+            for giver, held in enumerate(self._held):
+                if giver not in giver_to and held & wishes:
+                    giver_to[giver] = taker
+                    queue.append(giver)
+        return queue
+
+    def _pass_on(self, last: int, device: int, giver_to: dict[int, int]) -> None:
+        self._free ^= device
+        self._held[last] |= device
+        while giver_to[last] != last:
+            taker = giver_to[last]
+            passed = smallest(self._held[last] & self._demands[taker].candidates, 1)
+            self._held[last] ^= passed
+            self._held[taker] |= passed
+            last = taker
+
+    def _proof(self, stuck: list[int]) -> Shortage:
+        union = 0
+        for index in stuck:
+            union |= self._demands[index].candidates
+        wanted = sum(self._demands[index].wanted for index in stuck)
+        return Shortage(demands=tuple(sorted(stuck)), wanted=wanted, found=union.bit_count())

@@ -1,0 +1,191 @@
+"""The sentences for claims that a node cannot serve. What differs from node to node stays out of the message itself."""
+
+from collections.abc import Iterable, Sequence
+
+from dra_scheduling.allocation.asks import Ask
+from dra_scheduling.allocation.board import Board
+from dra_scheduling.allocation.claimchecks import subject
+from dra_scheduling.pools.nodepools import NodePool
+from dra_scheduling.pools.selections import Selection
+from dra_scheduling.reasons import Refusal, Wake
+
+NO_MATCH = "NoMatchingDevice"
+NOT_ENOUGH = "NotEnoughDevices"
+NOT_ALL = "DevicesTaken"
+NOT_SUPPORTED = "DevicesNeedUnsupportedFeature"
+POOL_BROKEN = "PoolNotUsable"
+CONSTRAINT = "ConstraintNotMet"
+NO_CHOICE = "NoCombination"
+OUT_OF_BUDGET = "OutOfBudget"
+
+ANY_DEVICE_CHANGE = Wake.DEVICES | Wake.SLICES | Wake.CLASSES | Wake.NODE
+SHOWN = 2
+
+
+def no_match(ask: Ask, board: Board) -> Refusal:
+    """No device in reach is selected."""
+    return Refusal(
+        reason=NO_MATCH,
+        message=f"{subject_of([ask])}: no device matches",
+        wake=Wake.SLICES | Wake.CLASSES | Wake.NODE,
+        details=details_of(ask.request.selection, board),
+    )
+
+
+def too_few(asks: Sequence[Ask], wanted: int, found: int, board: Board) -> Refusal:
+    """The requests together want more devices than there are free ones for them."""
+    verb, tail = ("needs", "") if len(asks) == 1 else ("need", " together")
+    selection = asks[0].request.selection
+    if not board.verdict(selection).matching:
+        return no_match(asks[0], board)
+    return Refusal(
+        reason=NOT_ENOUGH,
+        message=f"{subject_of(asks)}: {verb} {devices(wanted, 'matching', 'free')}{tail}",
+        wake=ANY_DEVICE_CHANGE,
+        found=found,
+        found_text="at most {found} free",
+        details=details_of(selection, board),
+    )
+
+
+def not_all_free(ask: Ask, matching: int, free: int) -> Refusal:
+    """A request for all devices meets devices that somebody has."""
+    return Refusal(
+        reason=NOT_ALL,
+        message=f"{subject_of([ask])}: wants all matching devices, and some of them are taken",
+        wake=ANY_DEVICE_CHANGE,
+        found=free,
+        found_text=f"at most {{found}} of {matching} free",
+    )
+
+
+def not_all_supported(ask: Ask, board: Board) -> Refusal:
+    """A request for all devices meets devices that are never handed out."""
+    return Refusal(
+        reason=NOT_SUPPORTED,
+        message=f"{subject_of([ask])}: wants all matching devices, and some of them cannot be handed out",
+        wake=Wake.SLICES | Wake.CLASSES,
+        details=details_of(ask.request.selection, board),
+    )
+
+
+def pool_in_doubt(ask: Ask, pools: Sequence[NodePool]) -> Refusal:
+    """A request for all devices cannot know all of them, because a pool that could serve it is not usable."""
+    return Refusal(
+        reason=POOL_BROKEN,
+        message=f"{subject_of([ask])}: wants all matching devices, and a pool that may hold some is not usable",
+        wake=Wake.SLICES | Wake.CLASSES,
+        details=tuple(problem_of(pool) for pool in pools[:SHOWN]),
+    )
+
+
+def constraint_not_met(asks: Sequence[Ask], attribute: str, wanted: int, largest: int) -> Refusal:
+    """No value of the attribute is shared by enough free devices."""
+    verb = "needs" if len(asks) == 1 else "need"
+    return Refusal(
+        reason=CONSTRAINT,
+        message=f"{subject_of(asks)}: {verb} {devices(wanted, 'free')} with one {attribute}",
+        wake=ANY_DEVICE_CHANGE,
+        found=largest,
+        found_text="the largest free group has {found}",
+    )
+
+
+def bundles_missing(asks: Sequence[Ask], attribute: str, wanted: int, found: int) -> Refusal:
+    """Several requests need a set of matching devices each, and there are not enough such sets."""
+    return Refusal(
+        reason=CONSTRAINT,
+        message=f"{subject_of(asks)}: need {wanted} sets of free devices with one {attribute} each",
+        wake=ANY_DEVICE_CHANGE,
+        found=found,
+        found_text="the free devices form at most {found}",
+    )
+
+
+def attribute_missing(ask: Ask, attribute: str) -> Refusal:
+    """None of the devices in question has the attribute that a constraint compares."""
+    return Refusal(
+        reason=CONSTRAINT,
+        message=f"{subject_of([ask])}: no matching free device has attribute {attribute}, which a constraint compares",
+        wake=ANY_DEVICE_CHANGE,
+    )
+
+
+def no_choice(asks: Sequence[Ask]) -> Refusal:
+    """Everything was tried."""
+    return Refusal(
+        reason=NO_CHOICE,
+        message=f"{claims_of(asks)}: no choice of free devices meets all requests and constraints at once",
+        wake=ANY_DEVICE_CHANGE,
+    )
+
+
+def gave_up(asks: Sequence[Ask], budget: int) -> Refusal:
+    """The budget ended."""
+    return Refusal(
+        reason=OUT_OF_BUDGET,
+        message=f"{claims_of(asks)}: no answer after {budget} search steps",
+        wake=ANY_DEVICE_CHANGE,
+    )
+
+
+def subject_of(asks: Sequence[Ask]) -> str:
+    """Return how messages call requests of one claim, or of several."""
+    first = asks[0]
+    if len(asks) == 1:
+        return subject(first.claim.name, first.request.name, first.request.class_name)
+    if any(ask.claim_index != first.claim_index for ask in asks):
+        return claims_of(asks)
+    return f"{subject(first.claim.name)} requests {quoted(ask.request.name for ask in asks)}"
+
+
+def claims_of(asks: Sequence[Ask]) -> str:
+    """Return how messages call the claims of these requests."""
+    names = list({ask.claim_index: ask.claim.name for ask in asks}.values())
+    return subject(names[0]) if len(names) == 1 else f"claims {quoted(names)}"
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Return the first names in quotes and the number of the others."""
+    listed = list(names)
+    shown = ", ".join(f'"{name}"' for name in listed[:SHOWN])
+    return shown if len(listed) <= SHOWN else f"{shown} and {len(listed) - SHOWN} more"
+
+
+def devices(count: int, *kind: str) -> str:
+    """Return a number of devices of some kind in words."""
+    return " ".join((str(count), *kind, "device" if count == 1 else "devices"))
+
+
+def details_of(selection: Selection, board: Board) -> tuple[str, ...]:
+    """Return what else keeps devices of this node from the request: features not offered, failing selectors, pools."""
+    return (
+        *_left_out(selection, board),
+        *_failures(selection, board),
+        *(problem_of(pool) for pool in board.in_doubt(selection)[:SHOWN]),
+    )
+
+
+def problem_of(pool: NodePool) -> str:
+    """Return what is wrong with a pool."""
+    problem = pool.pool.problem
+    return f"pool {pool.key}: {problem.text}" if problem is not None else f"pool {pool.key}"
+
+
+def _left_out(selection: Selection, board: Board) -> list[str]:
+    counts: dict[str, int] = {}
+    verdict = board.verdict(selection)
+    for pool, part in board.parts(verdict.matching & ~verdict.usable):
+        for name, count in pool.needing(part).items():
+            counts[name] = counts.get(name, 0) + count
+    return [f"{devices(count, 'matching')} left out for {name}, not supported yet" for name, count in counts.items()]
+
+
+def _failures(selection: Selection, board: Board) -> list[str]:
+    counts: dict[tuple[str, str], int] = {}
+    for pool, part in board.parts(board.verdict(selection).failed):
+        for index, error in pool.failures(selection, part):
+            key = (selection.origins[index], error)
+            counts[key] = counts.get(key, 0) + 1
+    shown = list(counts.items())[:SHOWN]
+    return [f"{origin} failed on {devices(count)}: {error}" for (origin, error), count in shown]

@@ -1,0 +1,175 @@
+"""All ResourceClaims, and what each has: its allocation, written or only decided, and its devices in the ledger.
+
+The ledger follows the API: a device is taken while any claim, unfinished BindRequest or plan names it, whether it is
+published or not.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from dra_scheduling.changes import ChangeLog
+from dra_scheduling.ledger import Holder, Ledger, Source
+from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
+from dra_scheduling.model.ids import DeviceID, ObjectKey
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.pools import PoolIndex
+from dra_scheduling.reasons import Wake
+
+
+class Intent(NamedTuple):
+    """An allocation that a BindRequest or plan of one pod gives to a claim; without a key it is the special claim."""
+
+    entry: str
+    claim: ObjectKey | None
+    allocation: AllocationResult
+
+
+class ClaimBook:
+    """Claims by name, the special claims by pod, and allocations that the API server does not show yet."""
+
+    __slots__ = ("_changes", "_claims", "_intents", "_ledger", "_pools", "_special")
+
+    def __init__(self, ledger: Ledger, pools: PoolIndex, changes: ChangeLog) -> None:
+        self._claims: dict[ObjectKey, ResourceClaim] = {}
+        self._special: dict[str, set[ObjectKey]] = {}
+        self._intents: dict[ObjectKey, dict[str, AllocationResult]] = {}
+        self._ledger = ledger
+        self._pools = pools
+        self._changes = changes
+
+    def get(self, key: ObjectKey) -> ResourceClaim | None:
+        """Return the claim as the API server has it."""
+        return self._claims.get(key)
+
+    def values(self) -> Iterable[ResourceClaim]:
+        """Return all claims."""
+        return self._claims.values()
+
+    def intended_allocation(self, key: ObjectKey) -> AllocationResult | None:
+        """Return the allocation that is on its way to this claim, with its node selector, if there is one."""
+        intents = self._intents.get(key)
+        return next(iter(intents.values())) if intents else None
+
+    def intended_consumers(self, key: ObjectKey) -> frozenset[str]:
+        """Return the uids of the pods that are about to become consumers of the claim."""
+        return frozenset(self._intents.get(key, ()))
+
+    def special_claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...]:
+        """Return the special claims that exist for exactly this pod, by name."""
+        keys = sorted(self._special.get(pod.metadata.uid, ()))
+        return tuple(self._claims[key] for key in keys)
+
+    def apply(self, claim: ResourceClaim) -> Wake:
+        """Take over a claim's state; return what pods it could help."""
+        before = self._claims.get(claim.key)
+        if before is not None and before.metadata.uid != claim.metadata.uid:
+            self._drop(before)
+        self._claims[claim.key] = claim
+        owner = _special_owner(claim)
+        if owner:
+            self._special.setdefault(owner, set()).add(claim.key)
+        freed = self._hold(Source("claim", claim.metadata.uid), _holder(claim), _devices(claim.status.allocation))
+        return _help_of(before, claim) | (Wake.DEVICES if freed else Wake.NOTHING)
+
+    def remove(self, key: ObjectKey) -> Wake:
+        """Forget a claim; its devices are free unless something else names them."""
+        claim = self._claims.pop(key, None)
+        if claim is None:
+            return Wake.NOTHING
+        return Wake.CLAIMS | (Wake.DEVICES if self._drop(claim) else Wake.NOTHING)
+
+    def intend(self, pod_uid: str, intents: Iterable[Intent]) -> None:
+        """Hold what a BindRequest or plan of the pod gives away, until `withdraw`."""
+        for entry, key, allocation in intents:
+            holder = _special_holder(pod_uid) if key is None else str(key)
+            self._hold(_intent_source(pod_uid, entry), holder, _devices(allocation))
+            if key is not None:
+                self._intents.setdefault(key, {})[pod_uid] = allocation
+
+    def withdraw(self, pod_uid: str, intents: Iterable[Intent]) -> Wake:
+        """Take back what `intend` noted; return whether devices became free by it."""
+        freed: list[DeviceID] = []
+        for entry, key, _ in intents:
+            freed += self._release(_intent_source(pod_uid, entry))
+            if key is not None and key in self._intents:
+                self._intents[key].pop(pod_uid, None)
+                if not self._intents[key]:
+                    del self._intents[key]
+        return Wake.DEVICES | Wake.CLAIMS if freed else Wake.NOTHING
+
+    def _drop(self, claim: ResourceClaim) -> list[DeviceID]:
+        owner = _special_owner(claim)
+        if owner in self._special:
+            self._special[owner].discard(claim.key)
+            if not self._special[owner]:
+                del self._special[owner]
+        return self._release(Source("claim", claim.metadata.uid))
+
+    def _release(self, source: Source) -> list[DeviceID]:
+        return self._hold(source, "", ())
+
+    def _hold(self, source: Source, holder: Holder, devices: tuple[DeviceID, ...]) -> list[DeviceID]:
+        """Let the source hold these devices instead of what it held; return the devices that became free."""
+        ledger = self._ledger
+        taken_before = {device for device in devices if ledger.is_taken(device)}
+        held_before = ledger.release(source)
+        if devices:
+            ledger.hold(source, holder, devices)
+        freed = [device for device in held_before if not ledger.is_taken(device)]
+        self._note(freed, [device for device in devices if device not in taken_before])
+        return freed
+
+    def _note(self, freed: list[DeviceID], taken: list[DeviceID]) -> None:
+        reaches = {device.pool_key: self._pools.reach_of(device.pool_key) for device in (*freed, *taken)}
+        for device in freed:
+            if reaches[device.pool_key].is_everywhere:
+                self._changes.everything_changed()
+        for device in taken:
+            if reaches[device.pool_key].is_everywhere:
+                self._changes.shared_takes += 1
+        for node in sorted({node for reach in reaches.values() for node in reach.nodes}):
+            self._changes.changed(node)
+
+
+def _devices(allocation: AllocationResult | None) -> tuple[DeviceID, ...]:
+    """Return the devices that an allocation occupies; admin access occupies nothing."""
+    if allocation is None:
+        return ()
+    return tuple(result.device_id for result in allocation.devices.results if not result.admin_access)
+
+
+def _special_owner(claim: ResourceClaim) -> str:
+    """Return the uid of the pod whose special claim this is, or nothing."""
+    owner = claim.metadata.controller
+    return owner.uid if owner is not None and claim.is_special_claim_of(owner.name, owner.uid) else ""
+
+
+def _holder(claim: ResourceClaim) -> Holder:
+    """Return an identity that a claim has already while it is only planned: the special claim is its pod's."""
+    owner = _special_owner(claim)
+    return _special_holder(owner) if owner else str(claim.key)
+
+
+def _special_holder(pod_uid: str) -> Holder:
+    return f"special claim of {pod_uid}"
+
+
+def _intent_source(pod_uid: str, entry: str) -> Source:
+    return Source("intent", f"{pod_uid}/{entry}")
+
+
+def _help_of(before: ResourceClaim | None, claim: ResourceClaim) -> Wake:
+    """Return what a claim's change could help.
+
+    The claim controller may take a finished consumer out and put it back hundreds of times a second while another one
+    still runs: only a change of the allocation, of deletion or of room for another consumer is worth a look.
+    """
+    if before is None:
+        return Wake.CLAIMS
+    seen = (before.metadata.uid, before.status.allocation is None, before.metadata.is_deleting, _is_full(before))
+    now = (claim.metadata.uid, claim.status.allocation is None, claim.metadata.is_deleting, _is_full(claim))
+    return Wake.NOTHING if seen == now else Wake.CLAIMS
+
+
+def _is_full(claim: ResourceClaim) -> bool:
+    return len(claim.status.reserved_for) >= MAX_CONSUMERS_PER_CLAIM

@@ -1,0 +1,147 @@
+"""The cluster as scheduling sees it, kept up to date object by object and the same whatever order they came in.
+
+Nothing here is read from or written to anywhere: watch events, files and tests all end in `apply` and `remove`, and
+what is decided but not yet visible is counted through `assume`.
+"""
+
+from collections.abc import Callable, Iterable
+
+from dra_scheduling.changes import ChangeLog
+from dra_scheduling.cluster.claimbook import ClaimBook
+from dra_scheduling.cluster.nodestate import NodeState
+from dra_scheduling.cluster.placements import Placements
+from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.ledger import Ledger
+from dra_scheduling.model.bindrequests import BindRequest
+from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.outcomes import Assignment
+from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.pools import PoolIndex
+from dra_scheduling.pools.pieces import Reach
+from dra_scheduling.reasons import Wake
+from dra_scheduling.shapes.shape import ShapeCache
+from dra_scheduling.wire import KubernetesObject
+
+DEFAULT_SCHEDULER_NAME = "dra-scheduler"
+
+
+class Cluster:
+    """Nodes, pods, claims, pools and classes, with the ledger of taken devices that follows from them."""
+
+    def __init__(self, scheduler_name: str = DEFAULT_SCHEDULER_NAME) -> None:
+        self.scheduler_name = scheduler_name
+        self.changes = ChangeLog()
+        self.pools = PoolIndex()
+        self.ledger = Ledger()
+        self.classes = ClassIndex()
+        self.nodes: dict[str, NodeState] = {}
+        self.claims = ClaimBook(self.ledger, self.pools, self.changes)
+        self.placements = Placements(self.nodes, self.claims, self.changes)
+        self.shapes = ShapeCache()
+
+    def apply(self, value: KubernetesObject) -> Wake:
+        """Add an object or take over its new state; return what kind of pending pods this could help."""
+        match value:
+            case Pod():
+                return self.placements.apply_pod(value)
+            case ResourceClaim():
+                return self.claims.apply(value)
+            case BindRequest():
+                return self.placements.apply_bind_request(value)
+            case Node():
+                return self._apply_node(value)
+            case ResourceSlice() | DeviceClass() | ResourceClaimTemplate():
+                return self._apply_offer(value)
+
+    def remove(self, kind: type[KubernetesObject], key: ObjectKey) -> Wake:
+        """Forget an object; return what kind of pending pods this could help."""
+        removals: dict[type[KubernetesObject], Callable[[ObjectKey], Wake]] = {
+            Pod: self.placements.remove_pod,
+            ResourceClaim: self.claims.remove,
+            BindRequest: self.placements.remove_bind_request,
+            Node: self._remove_node,
+            ResourceSlice: self._remove_slice,
+            DeviceClass: self._remove_class,
+        }
+        removal = removals.get(kind)
+        return removal(key) if removal is not None else Wake.NOTHING
+
+    def assume(self, assignment: Assignment) -> None:
+        """Count a decision: its room and devices are taken until the API server shows it, or until `forget`."""
+        self.placements.assume(assignment)
+
+    def forget(self, pod_uid: str) -> Wake:
+        """Give back what an assumed decision took."""
+        return self.placements.forget(pod_uid)
+
+    def pod(self, key: ObjectKey) -> Pod | None:
+        """Return the pod of that name."""
+        return self.placements.pods.get(key)
+
+    def is_pending(self, pod: Pod) -> bool:
+        """Whether the pod is ours to place: unbound, alive, and without a living BindRequest or plan."""
+        return (
+            pod.spec.scheduler_name == self.scheduler_name
+            and not pod.spec.node_name
+            and not pod.is_finished
+            and not pod.metadata.is_deleting
+            and not self.placements.is_committed(pod.key)
+        )
+
+    def pending(self) -> tuple[Pod, ...]:
+        """Return the pods to place, in scheduling order."""
+        return in_scheduling_order(pod for pod in self.placements.pods.values() if self.is_pending(pod))
+
+    def _apply_node(self, node: Node) -> Wake:
+        state = self.nodes.get(node.name)
+        if state is None:
+            self.nodes[node.name] = NodeState(node, self.placements.charges_on(node.name))
+        elif not state.is_changed_by(node):
+            return Wake.NOTHING
+        else:
+            state.update(node)
+        self.pools.forget_node(node.name)
+        self.changes.changed(node.name)
+        return Wake.NODE
+
+    def _remove_node(self, key: ObjectKey) -> Wake:
+        if self.nodes.pop(key.name, None) is not None:
+            self.pools.forget_node(key.name)
+            self.changes.changed(key.name)
+        return Wake.NOTHING
+
+    def _apply_offer(self, value: ResourceSlice | DeviceClass | ResourceClaimTemplate) -> Wake:
+        match value:
+            case ResourceSlice():
+                return self._reach_changed(self.pools.apply(value))
+            case DeviceClass():
+                revision = self.classes.revision
+                self.classes.apply(value)
+                return self._classes_changed(revision)
+            case ResourceClaimTemplate():
+                return Wake.NOTHING
+
+    def _remove_slice(self, key: ObjectKey) -> Wake:
+        return self._reach_changed(self.pools.remove(key.name))
+
+    def _remove_class(self, key: ObjectKey) -> Wake:
+        revision = self.classes.revision
+        self.classes.remove(key.name)
+        return self._classes_changed(revision)
+
+    def _reach_changed(self, reach: Reach) -> Wake:
+        if reach.is_everywhere:
+            self.changes.everything_changed()
+        for node in sorted(reach.nodes):
+            self.changes.changed(node)
+        return Wake.SLICES if reach.is_everywhere or reach.nodes else Wake.NOTHING
+
+    def _classes_changed(self, before: int) -> Wake:
+        return Wake.NOTHING if before == self.classes.revision else Wake.CLASSES
+
+
+def in_scheduling_order(pods: Iterable[Pod]) -> tuple[Pod, ...]:
+    """Return pods by priority, then age, then name, so that a decision never depends on the order of arrival."""
+    return tuple(sorted(pods, key=lambda pod: (-pod.spec.priority, pod.metadata.creation_timestamp, pod.key)))

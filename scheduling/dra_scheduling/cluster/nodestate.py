@@ -1,0 +1,91 @@
+"""One node as scheduling sees it: what it offers, what pods on it and plans for it have taken."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from dra_scheduling.extended.names import is_extended_name
+from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.nodefit.ports import HostPort, host_ports
+from dra_scheduling.podrequests import pod_requests
+from dra_scheduling.pools.pieces import NodePlace
+from dra_scheduling.quantity import NANO_PER_MILLI, NANO_PER_UNIT
+from dra_scheduling.resources import CPU
+
+
+class Charge(msgspec.Struct, frozen=True):
+    """What one pod takes from a node: amounts in base units (cpu in milli) and host ports."""
+
+    amounts: dict[str, int]
+    ports: tuple[HostPort, ...]
+
+
+def charge_of(pod: Pod) -> Charge:
+    """Return what the pod takes from the node it is on, whatever serves its extended resources."""
+    return Charge(dict(pod_requests(pod).items()), host_ports(pod))
+
+
+class NodeState:
+    """Room left on one node. Charged are only the resources that the node offers: others are devices of DRA.
+
+    That rule keeps `free` from going below zero for a resource that the node has none of (KAI design, "Reserve").
+    """
+
+    __slots__ = ("allocatable", "charges", "free", "node", "offered", "offers_devices", "place")
+
+    def __init__(self, node: Node, charges: dict[str, Charge]) -> None:
+        self.charges = charges
+        """By pod uid. The dictionary may be older than the node: pods can be seen before the node they are on."""
+        self.update(node)
+
+    def update(self, node: Node) -> None:
+        """Take over the node's new state; the charges stay."""
+        self.node = node
+        self.place = NodePlace(name=node.name, labels=node.metadata.labels)
+        self.allocatable = _base_units(node)
+        self.offered = frozenset(self.allocatable)
+        self.offers_devices = any(map(is_extended_name, self.offered))
+        self.free = dict(self.allocatable)
+        for charge in self.charges.values():
+            self._subtract(charge.amounts)
+
+    def is_changed_by(self, node: Node) -> bool:
+        """Whether the new state differs in anything that scheduling reads; heartbeats do not."""
+        known = self.node
+        return (
+            known.metadata.uid != node.metadata.uid
+            or known.metadata.labels != node.metadata.labels
+            or known.spec != node.spec
+            or known.status.allocatable != node.status.allocatable
+        )
+
+    def take(self, charge: Charge) -> None:
+        """Let a pod that was added to `charges` take its room."""
+        self._subtract(charge.amounts)
+
+    def give_back(self, charge: Charge) -> None:
+        """Give back the room of a pod that was taken out of `charges`."""
+        free = self.free
+        for name, amount in charge.amounts.items():
+            if name in free:
+                free[name] += amount
+
+    @property
+    def used_ports(self) -> frozenset[HostPort]:
+        """The host ports that are taken."""
+        return frozenset(port for charge in self.charges.values() for port in charge.ports)
+
+    def _subtract(self, amounts: Mapping[str, int]) -> None:
+        free = self.free
+        for name, amount in amounts.items():
+            if name in free:
+                free[name] -= amount
+
+
+def _base_units(node: Node) -> dict[str, int]:
+    """Return what the node offers; a resource with the amount 0 is the same as one that is absent."""
+    amounts = {
+        name: quantity.nano // (NANO_PER_MILLI if name == CPU else NANO_PER_UNIT)
+        for name, quantity in node.status.allocatable.items()
+    }
+    return {name: amount for name, amount in amounts.items() if amount > 0}

@@ -1,0 +1,187 @@
+"""Where each pod takes room: on the node it is bound to, or on the one that a living BindRequest or plan names.
+
+All three say the same thing about a pod, one after the other: the plan exists in memory first, then the BindRequest is
+seen, then the bound pod. One function derives the present commitment from them, so that nothing is counted twice and
+nothing is free in between.
+"""
+
+import msgspec
+
+from dra_scheduling.changes import ChangeLog
+from dra_scheduling.cluster.claimbook import ClaimBook, Intent
+from dra_scheduling.cluster.nodestate import Charge, NodeState, charge_of
+from dra_scheduling.model.bindrequests import FAILED, BindRequest, ResourceClaimAllocation
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.outcomes import Assignment
+from dra_scheduling.model.podclaims import claim_key
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.reasons import Wake
+
+SPECIAL_ENTRY = "<extended-resources>"
+
+
+class Commitment(msgspec.Struct, frozen=True):
+    """What one pod takes: room on a node, and devices through the claims that get them."""
+
+    pod_uid: str
+    node: str
+    charge: Charge
+    intents: tuple[Intent, ...]
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """A decision of this process. It counts until a BindRequest newer than `seen_generation` shows."""
+
+    assignment: Assignment
+    seen_generation: int
+
+
+class Placements:
+    """Pods, BindRequests and plans by pod name, with the commitment that follows from them."""
+
+    __slots__ = ("_by_node", "_changes", "_claims", "_commitments", "_nodes", "_plans", "_pod_of", "_requests", "pods")
+
+    def __init__(self, nodes: dict[str, NodeState], claims: ClaimBook, changes: ChangeLog) -> None:
+        self.pods: dict[ObjectKey, Pod] = {}
+        self._nodes = nodes
+        self._claims = claims
+        self._changes = changes
+        self._requests: dict[ObjectKey, BindRequest] = {}
+        self._pod_of: dict[ObjectKey, ObjectKey] = {}
+        self._plans: dict[str, Plan] = {}
+        self._commitments: dict[ObjectKey, Commitment] = {}
+        self._by_node: dict[str, dict[str, Charge]] = {}
+
+    def charges_on(self, node: str) -> dict[str, Charge]:
+        """Return the live dictionary of charges on a node, known or not yet known."""
+        return self._by_node.setdefault(node, {})
+
+    def is_committed(self, key: ObjectKey) -> bool:
+        """Whether the pod has a place already."""
+        return key in self._commitments
+
+    def bind_request_of(self, key: ObjectKey) -> BindRequest | None:
+        """Return the BindRequest that names this pod, living or not."""
+        return self._requests.get(key)
+
+    def apply_pod(self, pod: Pod) -> Wake:
+        """Take over a pod's state; a pod of the same name with another uid is another pod."""
+        before = self.pods.get(pod.key)
+        self.pods[pod.key] = pod
+        if before is not None and before.metadata.uid != pod.metadata.uid:
+            self._plans.pop(before.metadata.uid, None)
+        return self._settle(pod.key)
+
+    def remove_pod(self, key: ObjectKey) -> Wake:
+        """Forget a pod, and with it its plan."""
+        pod = self.pods.pop(key, None)
+        if pod is None:
+            return Wake.NOTHING
+        self._plans.pop(pod.metadata.uid, None)
+        return self._settle(key)
+
+    def apply_bind_request(self, request: BindRequest) -> Wake:
+        """Take over a BindRequest's state; it takes the place of the plan that it was written from."""
+        key = ObjectKey(request.metadata.namespace, request.spec.pod_name)
+        self._requests[key] = request
+        self._pod_of[request.key] = key
+        pod = self.pods.get(key)
+        plan = self._plans.get(pod.metadata.uid) if pod is not None and _is_for(request, pod) else None
+        if plan is not None and request.metadata.generation > plan.seen_generation:
+            del self._plans[plan.assignment.pod.metadata.uid]
+        return self._settle(key)
+
+    def remove_bind_request(self, name: ObjectKey) -> Wake:
+        """Forget a BindRequest."""
+        key = self._pod_of.pop(name, None)
+        if key is None or self._requests[key].key != name:
+            return Wake.NOTHING
+        del self._requests[key]
+        return self._settle(key)
+
+    def assume(self, assignment: Assignment) -> None:
+        """Count a decision from now on."""
+        pod = assignment.pod
+        request = self._requests.get(pod.key)
+        seen = request.metadata.generation if request is not None and _is_for(request, pod) else 0
+        self._plans[pod.metadata.uid] = Plan(assignment, seen)
+        self._settle(pod.key)
+
+    def forget(self, pod_uid: str) -> Wake:
+        """Count a decision no longer: it could not be written down."""
+        plan = self._plans.pop(pod_uid, None)
+        return Wake.NOTHING if plan is None else self._settle(plan.assignment.pod.key)
+
+    def _settle(self, key: ObjectKey) -> Wake:
+        before, now = self._commitments.get(key), self._commitment(key)
+        if before == now:
+            return Wake.NOTHING
+        # The new commitment comes first, so that a device that both name is never free in between.
+        if now is not None:
+            self._claims.intend(now.pod_uid, now.intents)
+            self._commitments[key] = now
+        else:
+            del self._commitments[key]
+        return self._replace_charge(before, now) | self._withdraw_old(before, now)
+
+    def _replace_charge(self, before: Commitment | None, now: Commitment | None) -> Wake:
+        same = before is not None and now is not None and _room(before) == _room(now)
+        if same:
+            return Wake.NOTHING
+        if before is not None:
+            self.charges_on(before.node).pop(before.pod_uid, None)
+            if before.node in self._nodes:
+                self._nodes[before.node].give_back(before.charge)
+                self._changes.changed(before.node)
+        if now is not None:
+            self.charges_on(now.node)[now.pod_uid] = now.charge
+            if now.node in self._nodes:
+                self._nodes[now.node].take(now.charge)
+                self._changes.changed(now.node)
+        return Wake.ROOM if before is not None else Wake.NOTHING
+
+    def _withdraw_old(self, before: Commitment | None, now: Commitment | None) -> Wake:
+        if before is None:
+            return Wake.NOTHING
+        kept = {(now.pod_uid, intent.entry) for intent in now.intents} if now is not None else set()
+        stale = [intent for intent in before.intents if (before.pod_uid, intent.entry) not in kept]
+        return self._claims.withdraw(before.pod_uid, stale)
+
+    def _commitment(self, key: ObjectKey) -> Commitment | None:
+        pod = self.pods.get(key)
+        if pod is None or pod.is_finished:
+            return None
+        plan, request = self._plans.get(pod.metadata.uid), self._requests.get(key)
+        node = pod.spec.node_name
+        intents: tuple[Intent, ...] = ()
+        if plan is not None:
+            decided = plan.assignment
+            node = node or decided.node
+            intents = _intents(pod, decided.claims, decided)
+        elif request is not None and _is_for(request, pod) and request.phase != FAILED:
+            node = node or request.spec.selected_node
+            intents = _intents(pod, request.spec.resource_claim_allocations, request)
+        return Commitment(pod.metadata.uid, node, charge_of(pod), intents) if node else None
+
+
+def _room(commitment: Commitment) -> tuple[str, str, Charge]:
+    return commitment.pod_uid, commitment.node, commitment.charge
+
+
+def _is_for(request: BindRequest, pod: Pod) -> bool:
+    """Whether the BindRequest means this pod and not an earlier one of its name."""
+    owners = [owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod"]
+    meant = request.spec.pod_uid or next(iter(owners), pod.metadata.uid)
+    return meant == pod.metadata.uid
+
+
+def _intents(
+    pod: Pod, claims: tuple[ResourceClaimAllocation, ...], origin: Assignment | BindRequest
+) -> tuple[Intent, ...]:
+    extended = origin.extended if isinstance(origin, Assignment) else origin.spec.extended_resource_claim_allocation
+    intents = [
+        Intent(entry.name, key, entry.allocation) for entry in claims if (key := claim_key(pod, entry.name)) is not None
+    ]
+    if extended is not None:
+        intents.append(Intent(SPECIAL_ENTRY, None, extended.allocation))
+    return tuple(intents)

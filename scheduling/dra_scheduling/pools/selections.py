@@ -1,0 +1,43 @@
+"""Compiled selectors of a request, class first, as one object that answers can be kept under."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from dra_scheduling.cel import DeviceView, EvaluationError, Program, compile_selector
+
+
+class SelectorText(NamedTuple):
+    """An expression and what people call it, for example `selector 1 of class gpu.example.com`."""
+
+    origin: str
+    expression: str
+
+
+class Selection:
+    """A conjunction of programs. One object stands for one content, so that answers are found by identity.
+
+    A later program is asked only about the devices that the earlier ones selected.
+    """
+
+    __slots__ = ("origins", "programs")
+
+    def __init__(self, texts: tuple[SelectorText, ...]) -> None:
+        self.origins = tuple(text.origin for text in texts)
+        self.programs: tuple[Program, ...] = tuple(compile_selector(text.expression) for text in texts)
+
+    def may_select(self, driver: str) -> bool:
+        """Whether some device of the driver could be selected, as far as the driver alone tells."""
+        bare = DeviceView.of(driver, {}, {})
+        for program in self.programs:
+            try:
+                if not program.evaluate(bare):
+                    return False
+            except EvaluationError:
+                continue
+        return True
+
+
+@lru_cache(maxsize=4096)
+def selection(texts: tuple[SelectorText, ...]) -> Selection:
+    """Return the selection of these selectors; equal texts give the same object. Raises `CompileError`."""
+    return Selection(texts)

@@ -1,0 +1,142 @@
+"""The nodes that take pods of one shape, best first, kept between pods and between cycles.
+
+The first look at a shape costs one evaluation per node. After that only nodes that changed are looked at again, so a
+thousand equal pods cost a thousand evaluations more, not a thousand times the cluster.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from dra_scheduling.changes import ChangeLog, Everything
+from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
+
+SPARE_ENTRIES = 64
+
+Score = tuple[int, ...]
+"""What orders the nodes that fit: the smallest is the best."""
+
+
+class Fit(msgspec.Struct, frozen=True):
+    """The node takes pods of the shape."""
+
+    score: Score
+    steps: int = 0
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """The node cannot take pods of the shape."""
+
+    refusal: Refusal
+    steps: int = 0
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """The search on this node ended before it knew."""
+
+    refusal: Refusal
+    steps: int = 0
+
+
+Verdict = Fit | Refused | Unknown
+Look = Callable[[str], Verdict | None]
+"""Asks a node by name; None where there is no such node any more."""
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Why no node takes the shape: folded refusals, what could help, and whether a search ended without knowing."""
+
+    folded: tuple[FoldedReason, ...]
+    nodes: int
+    wake: Wake
+    is_unknown: bool
+
+
+class Ranking:
+    """Summary of all nodes on one shape, with a heap of those that fit."""
+
+    __slots__ = ("_cursor", "_fits", "_heap", "_refusals", "_summary", "_takes", "steps")
+
+    def __init__(self) -> None:
+        self._cursor = -1
+        self._takes = -1
+        self._heap: list[tuple[Score, str]] = []
+        self._fits: dict[str, Score] = {}
+        self._refusals: dict[str, Refused | Unknown] = {}
+        self._summary: Summary | None = None
+        self.steps = 0
+        """Search steps since the ranking was made."""
+
+    def refresh(self, nodes: Iterable[str], changes: ChangeLog, look: Look) -> None:
+        """Look again at the nodes that changed since the last refresh; `nodes` are all nodes there are."""
+        changed = changes.since(self._cursor)
+        self._cursor = changes.end
+        if changed is Everything.EVERYTHING:
+            self._fits.clear()
+            self._refusals.clear()
+            self._heap.clear()
+            self._summary = None
+            self._takes = changes.shared_takes
+            changed = frozenset(nodes)
+        for node in sorted(changed):
+            self._judge(node, look)
+
+    def best(self, changes: ChangeLog, look: Look) -> str | None:
+        """Return the best node that still takes the shape.
+
+        A device that many nodes reach may have gone to another pod since they were judged: that can only turn a fit
+        into a refusal, so it is enough to look again at the node on top.
+        """
+        if self._takes != changes.shared_takes:
+            self._verify_top(changes, look)
+        while self._heap:
+            score, node = self._heap[0]
+            if self._fits.get(node) == score:
+                return node
+            heapq.heappop(self._heap)
+        return None
+
+    def summary(self) -> Summary:
+        """Return why no node takes the shape; asked for only when `best` has none."""
+        if self._summary is None:
+            said = self._refusals.values()
+            refusals = [verdict.refusal for verdict in said]
+            wake = Wake.NODE
+            for refusal in refusals:
+                wake |= refusal.wake
+            is_unknown = any(isinstance(verdict, Unknown) for verdict in said)
+            self._summary = Summary(fold(refusals), len(refusals), wake, is_unknown)
+        return self._summary
+
+    def _verify_top(self, changes: ChangeLog, look: Look) -> None:
+        while self._heap:
+            score, node = self._heap[0]
+            if self._fits.get(node) == score:
+                self._judge(node, look)
+                if self._fits.get(node) == score:
+                    return
+            else:
+                heapq.heappop(self._heap)
+        # Nothing on top is stale any more only once the heap is empty: then every refusal is up to date, too.
+        self._takes = changes.shared_takes
+
+    def _judge(self, node: str, look: Look) -> None:
+        verdict = look(node)
+        self._summary = None
+        self._fits.pop(node, None)
+        self._refusals.pop(node, None)
+        if verdict is None:
+            return
+        self.steps += verdict.steps
+        if isinstance(verdict, Fit):
+            self._fits[node] = verdict.score
+            self._push(verdict.score, node)
+        else:
+            self._refusals[node] = verdict
+
+    def _push(self, score: Score, node: str) -> None:
+        heapq.heappush(self._heap, (score, node))
+        if len(self._heap) > 2 * len(self._fits) + SPARE_ENTRIES:
+            self._heap = [(kept, name) for name, kept in self._fits.items()]
+            heapq.heapify(self._heap)

@@ -1,0 +1,136 @@
+"""Pods that ask for the same thing have one shape, and what is found out for one of them holds for all.
+
+A shape is everything of a pod that a node's verdict depends on. Two pods whose claims were made from one template have
+the same shape as long as neither claim is allocated.
+"""
+
+from collections import OrderedDict
+
+import msgspec
+
+from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.extended.choice import Split, extended_names, split
+from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.extended.special import SpecialClaim, limit_refusal, special_claim
+from dra_scheduling.model.claims import DeviceClaim, ResourceClaimSpec
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodefit.ports import HostPort, host_ports
+from dra_scheduling.podclaims import PodClaim, ResolvedClaims
+from dra_scheduling.podrequests import pod_requests
+from dra_scheduling.reasons import Refusal
+from dra_scheduling.resources import Resources
+from dra_scheduling.shapes.ranking import Ranking
+
+SPECIAL_CLAIM_NAME = "<extended-resources>"
+KEPT_SHAPES = 64
+
+_encoder = msgspec.json.Encoder(enc_hook=str)
+
+
+class ExtendedNeed(msgspec.Struct, frozen=True):
+    """What a pod needs on nodes that offer the same of its extended resources: from the node itself, and from DRA."""
+
+    node: Resources
+    special: SpecialClaim | None = None
+    parsed: ParsedClaim | None = None
+
+
+class Shape:
+    """What all pods of one shape need, with the verdicts of all nodes on it."""
+
+    __slots__ = ("_needs", "claims", "extended", "has_devices", "pod", "ports", "ranking", "requests", "resolved")
+
+    def __init__(self, pod: Pod, resolved: ResolvedClaims, claims: tuple[ParsedClaim, ...]) -> None:
+        self.pod = pod
+        self.resolved = resolved
+        self.claims = claims
+        self.requests = pod_requests(pod)
+        self.ports: tuple[HostPort, ...] = host_ports(pod)
+        self.extended = extended_names(self.requests)
+        self.has_devices = bool(self.extended or resolved.claims)
+        self.ranking = Ranking()
+        self._needs: dict[frozenset[str], ExtendedNeed | Refusal] = {}
+
+    def need_on(self, offered: frozenset[str], classes: ClassIndex) -> ExtendedNeed | Refusal:
+        """Return what the pods need on a node that offers these resources; found out once per kind of node."""
+        kind = self.extended & offered
+        need = self._needs.get(kind)
+        if need is None:
+            need = self._needs[kind] = _need(self.pod, split(self.requests, kind, classes), classes)
+        return need
+
+
+class ShapeCache:
+    """The shapes seen last, the least used forgotten first; all of them once a DeviceClass changes."""
+
+    __slots__ = ("_revision", "_shapes")
+
+    def __init__(self) -> None:
+        self._shapes: OrderedDict[tuple[bytes, ...], Shape] = OrderedDict()
+        self._revision = -1
+
+    def shape_of(self, pod: Pod, resolved: ResolvedClaims, classes: ClassIndex) -> Shape | Refusal:
+        """Return the pod's shape, or why its claims cannot be read as they stand."""
+        if self._revision != classes.revision:
+            self._shapes.clear()
+            self._revision = classes.revision
+        key = _key(pod, resolved)
+        shape = self._shapes.get(key)
+        if shape is not None:
+            self._shapes.move_to_end(key)
+            return shape
+        parsed: list[ParsedClaim] = []
+        for item in resolved.unallocated:
+            claim = parse_claim(display_name(item), item.claim.spec, classes.classes)
+            if isinstance(claim, Refusal):
+                return claim
+            parsed.append(claim)
+        shape = self._shapes[key] = Shape(pod, resolved, tuple(parsed))
+        if len(self._shapes) > KEPT_SHAPES:
+            self._shapes.popitem(last=False)
+        return shape
+
+
+def display_name(item: PodClaim) -> str:
+    """Return what a person calls the claim: its own name, or the pod's name for it where a controller made it up."""
+    return item.name if item.claim.metadata.controller is not None else item.claim.metadata.name
+
+
+def _key(pod: Pod, resolved: ResolvedClaims) -> tuple[bytes, ...]:
+    spec = pod.spec
+    own = _encoder.encode(
+        (
+            spec.node_name,
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            spec.volumes,
+            spec.host_network,
+            spec.overhead,
+            spec.resources,
+            spec.containers,
+            spec.init_containers,
+        )
+    )
+    return (own, *(_claim_key(item) for item in resolved.claims))
+
+
+def _claim_key(item: PodClaim) -> bytes:
+    if item.allocation is not None:
+        return _encoder.encode((str(item.claim.key), item.allocation.node_selector))
+    return _encoder.encode((display_name(item), item.claim.spec))
+
+
+def _need(pod: Pod, choice: Split | Refusal, classes: ClassIndex) -> ExtendedNeed | Refusal:
+    if isinstance(choice, Refusal):
+        return choice
+    special = special_claim(pod, choice.dra) if choice.dra else None
+    if special is None or not special.requests:
+        return ExtendedNeed(choice.node)
+    refusal = limit_refusal(special)
+    if refusal is not None:
+        return refusal
+    spec = ResourceClaimSpec(devices=DeviceClaim(requests=special.requests))
+    parsed = parse_claim(SPECIAL_CLAIM_NAME, spec, classes.classes)
+    return parsed if isinstance(parsed, Refusal) else ExtendedNeed(choice.node, special, parsed)

@@ -1,0 +1,111 @@
+"""What one node says to pods of one shape: it fits with a score, it is refused, or a search ended without knowing."""
+
+import msgspec
+
+from dra_scheduling.allocation.allocator import Allocated, Exhausted, Impossible, allocate
+from dra_scheduling.allocation.claimspecs import ParsedClaim
+from dra_scheduling.cluster.nodestate import NodeState
+from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.ledger import Ledger
+from dra_scheduling.nodefit.ports import port_refusal
+from dra_scheduling.nodefit.preferences import avoided_taints, preferred_weight
+from dra_scheduling.nodefit.room import room_refusals
+from dra_scheduling.nodefit.static import static_refusal
+from dra_scheduling.podclaims import reach_refusal
+from dra_scheduling.pools import PoolIndex
+from dra_scheduling.reasons import Refusal
+from dra_scheduling.reporting import Reporter
+from dra_scheduling.resources import Resources
+from dra_scheduling.shapes.ranking import Fit, Refused, Score, Unknown, Verdict
+from dra_scheduling.shapes.shape import ExtendedNeed, Shape
+
+PACKED_RESOURCES = ("cpu", "memory")
+FULL = 1000
+
+
+class Devices(msgspec.Struct, frozen=True):
+    """Where devices come from and which of them are taken."""
+
+    pools: PoolIndex
+    ledger: Ledger
+    classes: ClassIndex
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """A node that takes the pod: what is allocated to its claims in order, the special claim last."""
+
+    need: ExtendedNeed
+    allocated: Allocated | None
+
+
+def judge(shape: Shape, state: NodeState, devices: Devices) -> Verdict:
+    """Return the node's verdict; nothing is changed by asking."""
+    found = find_placement(shape, state, devices)
+    if isinstance(found, Refusal):
+        return Refused(found)
+    if isinstance(found, Impossible):
+        return Refused(found.refusal, found.steps)
+    if isinstance(found, Exhausted):
+        return Unknown(found.refusal, found.steps)
+    steps = found.allocated.steps if found.allocated is not None else 0
+    return Fit(_score(shape, state, devices, found), steps)
+
+
+def find_placement(
+    shape: Shape, state: NodeState, devices: Devices, reporter: Reporter | None = None
+) -> Placement | Refusal | Impossible | Exhausted:
+    """Return how the node takes the pod, or the first reason why it does not, the cheap ones asked first.
+
+    A reporter is told each step of the search for devices.
+    """
+    node = state.node
+    refusal = static_refusal(shape.pod, node) or reach_refusal(shape.resolved, node.name, node.metadata.labels)
+    if refusal is None and shape.ports:
+        refusal = port_refusal(shape.ports, state.used_ports)
+    if refusal is not None:
+        return refusal
+    need = shape.need_on(state.offered, devices.classes)
+    if isinstance(need, Refusal):
+        return need
+    lacking = room_refusals(need.node, state.free, state.allocatable)
+    if lacking:
+        return lacking[0]
+    claims: tuple[ParsedClaim, ...] = shape.claims if need.parsed is None else (*shape.claims, need.parsed)
+    if not claims:
+        return Placement(need, None)
+    result = allocate(claims, state.place, devices.pools, devices.ledger, reporter=reporter)
+    return Placement(need, result) if isinstance(result, Allocated) else result
+
+
+def _score(shape: Shape, state: NodeState, devices: Devices, found: Placement) -> Score:
+    """Return what orders nodes, the smallest first.
+
+    Pods without devices stay off nodes with devices; then the pod's own preferences; then packing, by free devices for
+    pods that take some and by cpu and memory for all.
+    """
+    keeps_devices_free = shape.has_devices or not _has_devices(state, devices.pools)
+    return (
+        0 if keeps_devices_free else 1,
+        avoided_taints(shape.pod, state.node),
+        -preferred_weight(shape.pod, state.node),
+        _free_devices(shape, state, found),
+        _free_share(need=found.need.node, state=state),
+    )
+
+
+def _has_devices(state: NodeState, pools: PoolIndex) -> bool:
+    return state.offers_devices or bool(pools.on_node(state.place))
+
+
+def _free_devices(shape: Shape, state: NodeState, found: Placement) -> int:
+    left = found.allocated.free_left if found.allocated is not None else 0
+    served_by_node = shape.extended & state.offered
+    return left + sum(state.free[name] - found.need.node.get(name) for name in served_by_node)
+
+
+def _free_share(*, need: Resources, state: NodeState) -> int:
+    return sum(
+        (state.free[name] - need.get(name)) * FULL // state.allocatable[name]
+        for name in PACKED_RESOURCES
+        if name in state.allocatable
+    )
