@@ -1,0 +1,1 @@
+"""What the operator's tests share: an API server in memory, a clock to be turned by hand, and objects."""

@@ -1,0 +1,87 @@
+import subprocess
+import sys
+
+import pytest
+
+from dra_operator.settings import SETTINGS, LogFormat, Role, Settings, SettingsError
+
+
+def test_nothing_has_to_be_set() -> None:
+    settings = Settings.from_environment({})
+
+    assert settings.roles == {Role.SCHEDULER, Role.BINDER, Role.NODECLAIMS}
+    assert settings.scheduler_name == "dra-scheduler"
+    assert settings.http_address == "127.0.0.1:8080"
+    assert not settings.leader_elect
+
+
+def test_variables_are_read() -> None:
+    settings = Settings.from_environment(
+        {
+            "DRA_ROLES": " binder , kwok",
+            "DRA_LEADER_ELECT": "TRUE",
+            "DRA_LOG_FORMAT": "json",
+            "DRA_SETTLE_SECONDS": "0.5",
+        }
+    )
+
+    assert settings.roles == {Role.BINDER, Role.KWOK}
+    assert settings.leader_elect
+    assert settings.log_format is LogFormat.JSON
+    assert settings.settle_seconds == 0.5
+
+
+def test_an_empty_variable_is_one_that_is_not_set() -> None:
+    assert Settings.from_environment({"DRA_SCHEDULER_NAME": ""}).scheduler_name == "dra-scheduler"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "expected"),
+    [
+        ("DRA_ROLES", "scheduler,janitor", "expected a comma list of scheduler, binder, nodeclaims, kwok"),
+        ("DRA_LEADER_ELECT", "yes", "expected true or false"),
+        ("DRA_HTTP_ADDRESS", "8080", "expected host:port"),
+        ("DRA_HTTP_ADDRESS", ":99999", "expected host:port"),
+        ("DRA_LOG_FORMAT", "xml", "expected one of auto, console, json"),
+        ("DRA_LOG_LEVEL", "loud", "expected one of debug"),
+        ("DRA_CYCLE_PODS", "0", "expected a whole number from 1 to 10000"),
+        ("DRA_SETTLE_SECONDS", "soon", "expected seconds from 0 to 60"),
+        ("DRA_WATCH_SILENCE_SECONDS", "nan", "expected seconds from 1 to 3600"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_named_with_what_was_expected(variable: str, value: str, expected: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        Settings.from_environment({variable: value})
+
+    assert str(refused.value).startswith(f"{variable}={value}: {expected}")
+    assert "\n" not in str(refused.value)
+
+
+def test_two_processes_of_one_host_have_different_identities() -> None:
+    assert Settings.from_environment({}).identity != Settings.from_environment({}).identity
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dra_operator", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+
+
+def test_help_lists_every_variable_and_flag() -> None:
+    shown = run("--help")
+
+    assert shown.returncode == 0
+    assert [one.variable for one in SETTINGS if one.variable not in shown.stdout or one.flag not in shown.stdout] == []
+
+
+def test_a_flag_that_cannot_be_used_ends_the_program_with_one_line_and_code_2() -> None:
+    refused = run("--roles", "janitor")
+
+    assert refused.returncode == 2
+    assert refused.stderr == "DRA_ROLES=janitor: expected a comma list of scheduler, binder, nodeclaims, kwok\n"
+
+
+def test_help_does_not_wait_for_kopf() -> None:
+    code = "import sys; sys.argv = ['dra-operator', '--help']\nimport dra_operator.__main__ as program\n"
+    code += "try: program.main()\nexcept SystemExit: pass\nassert 'kopf' not in sys.modules"
+
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=30).returncode == 0
