@@ -7,7 +7,7 @@ def test_a_reader_sees_each_node_that_changed_since_its_last_look_once() -> None
     cursor = log.end
     for node in ("n1", "n2", "n1"):
         log.changed(node)
-    assert log.since(cursor) == {"n1", "n2"}
+    assert log.since(cursor) == frozenset({"n1", "n2"})
     assert log.since(log.end) == frozenset()
 
 
@@ -29,4 +29,4 @@ def test_a_long_log_is_dropped_and_its_late_readers_look_at_everything() -> None
     for number in range(KEPT_ENTRIES + 1):
         log.changed(f"n{number}")
     assert log.since(cursor) is Everything.EVERYTHING
-    assert log.since(log.end - 1) == {f"n{KEPT_ENTRIES}"}
+    assert log.since(log.end - 1) == frozenset({f"n{KEPT_ENTRIES}"})

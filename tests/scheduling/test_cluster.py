@@ -3,6 +3,13 @@ import msgspec
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import bind_request, schedule
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
+from dra_scheduling.model.claims import (
+    AllocationResult,
+    DeviceAllocationResult,
+    DeviceRequestAllocationResult,
+    ResourceClaim,
+    ResourceClaimStatus,
+)
 from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Node, Pod, PodStatus
@@ -20,12 +27,13 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.wire import KubernetesObject
 
 RESOURCE = "example.com/gpu"
 GPU_0 = DeviceID(GPU_DRIVER, "n1", "gpu-0")
 
 
-def cluster(*objects: object, gpus: int = 2) -> Cluster:
+def cluster(*objects: KubernetesObject, gpus: int = 2) -> Cluster:
     made = Cluster()
     standard = (
         node("n1"),
@@ -63,7 +71,7 @@ def ended(item: Pod) -> Pod:
     return msgspec.structs.replace(item, status=PodStatus(phase="Succeeded"))
 
 
-def special(assignment: Assignment) -> object:
+def special(assignment: Assignment) -> ResourceClaim:
     owner = assignment.pod
     made = claim(f"{owner.metadata.name}-extended-resources-x", request("container-0-request-0"), owner=owner)
     annotations = {"resource.kubernetes.io/extended-resource-claim": "true"}
@@ -94,7 +102,7 @@ def test_the_device_is_never_free_from_plan_to_bind_request_to_claim_to_bound_po
     world = cluster()
     item = gpu_pod()
     assignment = decide(world, item)
-    steps = (
+    steps: tuple[KubernetesObject, ...] = (
         written(assignment),
         special(assignment),
         bound(item, "n1"),
@@ -159,11 +167,16 @@ def test_a_finished_pod_holds_only_what_its_claim_still_holds() -> None:
     world = cluster()
     item = gpu_pod()
     assignment = decide(world, item)
-    for step in (written(assignment, phase="Succeeded"), special(assignment), ended(bound(item, "n1"))):
+    steps: tuple[KubernetesObject, ...] = (
+        written(assignment, phase="Succeeded"),
+        special(assignment),
+        ended(bound(item, "n1")),
+    )
+    for step in steps:
         world.apply(step)
     assert world.nodes["n1"].free["cpu"] == 64_000
     assert world.ledger.is_taken(GPU_0)
-    world.remove(type(special(assignment)), special(assignment).key)
+    world.remove(ResourceClaim, special(assignment).key)
     assert not world.ledger.held
 
 
@@ -214,10 +227,9 @@ def test_a_claim_deallocated_and_allocated_anew_in_one_update_moves_its_devices(
 
 
 def test_admin_access_occupies_nothing() -> None:
-    held = allocated(claim("c", request()), GPU_0)
-    results = tuple(msgspec.structs.replace(item, admin_access=True) for item in held.status.allocation.devices.results)
-    allocation = msgspec.structs.replace(
-        held.status.allocation, devices=msgspec.structs.replace(held.status.allocation.devices, results=results)
+    result = DeviceRequestAllocationResult(
+        request="gpu", driver=GPU_0.driver, pool=GPU_0.pool, device=GPU_0.device, admin_access=True
     )
-    watcher = msgspec.structs.replace(held, status=msgspec.structs.replace(held.status, allocation=allocation))
+    allocation = AllocationResult(devices=DeviceAllocationResult(results=(result,)))
+    watcher = msgspec.structs.replace(claim("c", request()), status=ResourceClaimStatus(allocation=allocation))
     assert not cluster(watcher).ledger.held

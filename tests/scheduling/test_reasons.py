@@ -21,7 +21,11 @@ def test_equal_refusals_are_counted_and_the_nearest_miss_gives_the_figure() -> N
 
 
 def test_of_two_equally_near_misses_the_one_with_a_remark_speaks_whatever_the_order() -> None:
-    misses = [refusal(found=2), refusal(found=2, details=("pool a is being updated",)), refusal(found=2, details=("b",))]
+    misses = [
+        refusal(found=2),
+        refusal(found=2, details=("pool a is being updated",)),
+        refusal(found=2, details=("b",)),
+    ]
 
     lines = {one_line(fold(order), 3) for order in permutations(misses)}
 

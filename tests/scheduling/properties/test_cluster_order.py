@@ -44,7 +44,8 @@ def histories() -> dict[str, list[KubernetesObject | Removed]]:
 def pod_events(decided: Assignment, number: int) -> list[KubernetesObject | Removed]:
     bound = msgspec.structs.replace(decided.pod, spec=msgspec.structs.replace(decided.pod.spec, node_name=decided.node))
     ended = msgspec.structs.replace(bound, status=PodStatus(phase="Succeeded"))
-    return [[bound], [bound, ended], [bound, ended, Removed(ended)], []][number % 4]
+    endings: list[list[KubernetesObject | Removed]] = [[bound], [bound, ended], [bound, ended, Removed(ended)], []]
+    return endings[number % 4]
 
 
 def bind_request_events(decided: Assignment, number: int) -> list[KubernetesObject | Removed]:
