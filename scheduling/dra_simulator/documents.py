@@ -23,6 +23,8 @@ MERGE = "tag:yaml.org,2002:merge"
 UNKNOWN_TO_KUBERNETES = {f"tag:yaml.org,2002:{name}" for name in ("timestamp", "int", "float", "value")}
 INTEGER = re.compile(r"[-+]?(?:0b[01]+|0x[0-9a-fA-F]+|0[0-7]+|0|[1-9][0-9_]*)$")
 NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*\.[0-9_]*)(?:[eE][-+]?[0-9]+)?$|[-+]?\.inf$|\.nan$")
+# The escape of a surrogate: JSON lets one stand without its partner, and nothing can write that down again.
+HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 # Aliases save a few lines in honest files; nine lines that each repeat the one before nine times hold a billion values.
 MOST_VALUES_OF_ALIASES = 1_000_000
 MOST_GROWTH = 100
@@ -85,6 +87,8 @@ def _json(text: str) -> Iterator[object]:
     while position < len(text):
         try:
             value, position = decoder.raw_decode(text, position)
+            if HALF_A_CHARACTER.search(text):
+                json.dumps(value, ensure_ascii=False).encode()
         except json.JSONDecodeError:
             raise
         except RecursionError as error:

@@ -24,7 +24,7 @@ class Names:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
-        self._generated: Counter[tuple[object, ...]] = Counter()
+        self._generated: Counter[tuple[str, ...]] = Counter()
 
     def complete(self, manifest: Manifest) -> Manifest:
         """Return the manifest with a namespace (none for what lives outside of namespaces) and a name.
@@ -32,20 +32,20 @@ class Names:
         What is too broken to be named comes back as it is, for the reader to refuse.
         """
         raw = manifest.raw
-        metadata = raw.get("metadata")
-        if not isinstance(metadata, Mapping):
+        kind, metadata = raw.get("kind"), raw.get("metadata")
+        if not isinstance(kind, str) or not isinstance(metadata, Mapping):
             return manifest
         named = dict(metadata)
-        if raw.get("kind") in CLUSTER_SCOPED:
+        if kind in CLUSTER_SCOPED:
             named.pop("namespace", None)
         elif not named.get("namespace"):
             named["namespace"] = self._namespace
         prefix = named.get("generateName")
         if not named.get("name") and isinstance(prefix, str) and prefix:
-            named["name"] = prefix + self._suffix(raw.get("kind"), named.get("namespace"), prefix)
+            named["name"] = prefix + self._suffix(kind, str(named.get("namespace")), prefix)
         return Manifest(file=manifest.file, raw={**raw, "metadata": named})
 
-    def _suffix(self, *of: object) -> str:
+    def _suffix(self, *of: str) -> str:
         self._generated[of] += 1
         return uid_of(*of, self._generated[of]).replace("-", "")[:SUFFIX_LENGTH]
 
