@@ -2,7 +2,7 @@
 
 import datetime as dt
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 
 from dra_binder.binder import Binder
 from dra_binder.ports import Ports
@@ -10,6 +10,7 @@ from dra_binder.settings import BinderSettings
 from dra_operator.binding import Binding, sleep
 from dra_operator.client import HttpApi
 from dra_operator.events import Notice, Recorder, Regarding, Severity
+from dra_operator.intake import PodRefused
 from dra_operator.kube.patience import PatientRequests
 from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_operator.leader import Leadership
@@ -18,8 +19,6 @@ from dra_operator.view import ClusterView
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject
-
-Refused = Callable[[Pod, str, str], None]
 
 BOUND = "Bound"
 BIND_FAILED = "BindFailed"
@@ -44,7 +43,7 @@ class LoopClock:
 class EventReport:
     """`dra_binder.ports.Report`: Events of the pod, and its condition where the same process writes that."""
 
-    def __init__(self, recorder: Recorder, refused: Refused | None) -> None:
+    def __init__(self, recorder: Recorder, refused: PodRefused | None) -> None:
         self._recorder = recorder
         self._refused = refused
 

@@ -5,7 +5,7 @@ say what is wrong with it.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from dra_operator.cache import Cache, Novelty
@@ -21,6 +21,7 @@ from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import InvalidObjectError, KubernetesObject, key_of, read_as
 
 Raw = Mapping[str, Any]
+PodRefused = Callable[[Pod, str, str], None]
 
 INVALID_REASON = "InvalidObject"
 MAX_REMEMBERED = 10_000
@@ -51,10 +52,14 @@ class Listener(Protocol):
 
 
 class BadInput:
-    """Says on an unusable object what is wrong with it, once for each problem."""
+    """Says on an unusable object what is wrong with it, once for each problem.
 
-    def __init__(self, recorder: Recorder) -> None:
+    `pod_refused` is told of pods besides, since people look for the reason in their conditions.
+    """
+
+    def __init__(self, recorder: Recorder, pod_refused: PodRefused | None = None) -> None:
         self._recorder = recorder
+        self._pod_refused = pod_refused
         self._told: OrderedDict[str, str] = OrderedDict()
 
     def tell(self, kind: Kind, raw: Raw, error: InvalidObjectError) -> None:
@@ -80,6 +85,12 @@ class BadInput:
         self._recorder.tell(
             Notice(regarding=regarding, severity=Severity.WARNING, reason=INVALID_REASON, message=problem)
         )
+        spec = raw.get("spec") or {}
+        if kind is Pod and self._pod_refused is not None and not spec.get("nodeName"):
+            # Nothing else of it can be relied on.
+            name = {key: metadata.get(key) for key in ("name", "namespace", "uid")}
+            known = {"metadata": name, "spec": {"schedulerName": str(spec.get("schedulerName"))}}
+            self._pod_refused(read_as(Pod, known), INVALID_REASON, problem)
 
 
 class Intake:

@@ -14,7 +14,7 @@ from dra_operator.binder import BinderRole, EventReport
 from dra_operator.cache import Cache
 from dra_operator.client import HttpApi
 from dra_operator.events import Recorder
-from dra_operator.intake import BadInput, Intake
+from dra_operator.intake import BadInput, Intake, PodRefused
 from dra_operator.kinds import Kind, Resource
 from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
@@ -147,7 +147,8 @@ class Runtime:
                 continue
             self._leaderships[role] = leadership
             self._roles[role] = running
-        self._intake = Intake(self.cache, self.watches, BadInput(recorder), (self.view, *self._roles.values()))
+        bad_input = BadInput(recorder, self._pod_refused())
+        self._intake = Intake(self.cache, self.watches, bad_input, (self.view, *self._roles.values()))
         DEVICES_TAKEN.set_function(self.view.devices_taken)
         self._spawn(recorder.run(), self.access.run(), self._watch_the_watches(), self._go(api))
 
@@ -163,11 +164,13 @@ class Runtime:
                 failed=self.fail,
             )
         if role is Role.BINDER:
-            scheduler = self._roles.get(Role.SCHEDULER)
-            refused = scheduler.status.refused if isinstance(scheduler, SchedulerRole) else None
-            report = EventReport(recorder, refused)
+            report = EventReport(recorder, self._pod_refused())
             return BinderRole(self.settings, api=api, view=self.view, report=report, leadership=leadership)
         return None
+
+    def _pod_refused(self) -> PodRefused | None:
+        scheduler = self._roles.get(Role.SCHEDULER)
+        return scheduler.refused if isinstance(scheduler, SchedulerRole) else None
 
     async def _until_served(self, api: HttpApi) -> None:
         """Wait for a cluster that has every kind: Kopf looks for them only once."""

@@ -37,6 +37,7 @@ class SchedulerRole:
         clock: Clock,
         failed: Callable[[str], None],
     ) -> None:
+        self._scheduler_name = settings.scheduler_name
         self._leadership = leadership
         self._loop = asyncio.get_running_loop()
         core = SchedulerCore(Cluster(settings.scheduler_name), SchedulingQueue(), cycle_pods=settings.cycle_pods)
@@ -46,11 +47,11 @@ class SchedulerRole:
             deliver=self._deliver,
             failed=lambda error: self._call(failed, f"the scheduling thread ended: {error!r}"),
         )
-        self.status = PodStatus(api, recorder, cache, clock=clock, may_write=lambda: leadership.is_leading)
+        self._status = PodStatus(api, recorder, cache, clock=clock, may_write=lambda: leadership.is_leading)
         self._writer = BindRequestWriter(
             api,
             cache,
-            Reports(written=self._written, unwritten=self._unwritten, refused=self._refused),
+            Reports(written=self._written, unwritten=self._unwritten, refused=self._not_written),
             backoff_limit=settings.backoff_limit,
             may_write=lambda: leadership.is_leading,
         )
@@ -58,17 +59,22 @@ class SchedulerRole:
     def changed(self, value: KubernetesObject) -> None:
         """Pass an object on."""
         self._thread.changed(value)
-        self.status.changed(value)
+        self._status.changed(value)
 
     def removed(self, value: KubernetesObject) -> None:
         """Pass on that an object is gone."""
         self._thread.removed(value)
-        self.status.removed(value)
+        self._status.removed(value)
+
+    def refused(self, pod: Pod, reason: str, message: str) -> None:
+        """Say on a pod of ours why it is not placed."""
+        if pod.spec.scheduler_name == self._scheduler_name:
+            self._status.refused(pod, reason, message)
 
     def jobs(self) -> tuple[Coroutine[None, None, None], ...]:
         """Start the thread, and return what is to run on the event loop."""
         self._thread.start()
-        return (self.status.run(), *(self._writer.run() for _ in range(WRITERS)))
+        return (self._status.run(), *(self._writer.run() for _ in range(WRITERS)))
 
     def leadership_changed(self) -> None:
         """Begin or stop to decide."""
@@ -82,7 +88,7 @@ class SchedulerRole:
 
     def _decided(self, outcomes: tuple[Outcome, ...]) -> None:
         for outcome in outcomes:
-            self.status.decided(outcome)
+            self._status.decided(outcome)
             if isinstance(outcome, Assignment):
                 self._writer.submit(outcome)
 
@@ -100,5 +106,5 @@ class SchedulerRole:
     def _unwritten(self, pod: Pod) -> None:
         self._thread.inbox.put(Unwritten(pod))
 
-    def _refused(self, pod: Pod, message: str) -> None:
-        self.status.refused(pod, UNWRITTEN, message)
+    def _not_written(self, pod: Pod, message: str) -> None:
+        self._status.refused(pod, UNWRITTEN, message)
