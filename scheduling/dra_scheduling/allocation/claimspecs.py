@@ -22,12 +22,13 @@ FROM_CLAIM = "FromClaim"
 
 
 class ParsedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. `wanted` is the number of devices; 0 stands for all that match."""
+    """One request. `wanted` is the number of devices; 0 stands for all that match. `selectors` are its own, as text."""
 
     name: str
     class_name: str
     selection: Selection
     wanted: int
+    selectors: tuple[str, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
 
     @property
@@ -81,6 +82,7 @@ def _request(name: str, exactly: ExactDeviceRequest, classes: Mapping[str, Devic
         class_name=exactly.device_class_name,
         selection=selection(selector_texts(exactly, classes[exactly.device_class_name])),
         wanted=exactly.wanted if exactly.mode == EXACT_COUNT else 0,
+        selectors=tuple(item.cel.expression for item in exactly.selectors if item.cel is not None),
         tolerations=exactly.tolerations,
     )
 

@@ -21,7 +21,6 @@ from dra_scheduling.reasons import Refusal
 from dra_scheduling.resources import Resources
 from dra_scheduling.shapes.ranking import Ranking
 
-SPECIAL_CLAIM_NAME = "<extended-resources>"
 KEPT_SHAPES = 64
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
@@ -132,5 +131,10 @@ def _need(pod: Pod, choice: Split | Refusal, classes: ClassIndex) -> ExtendedNee
     if refusal is not None:
         return refusal
     spec = ResourceClaimSpec(devices=DeviceClaim(requests=special.requests))
-    parsed = parse_claim(SPECIAL_CLAIM_NAME, spec, classes.classes)
+    parsed = parse_claim(_special_name(choice), spec, classes.classes)
     return parsed if isinstance(parsed, Refusal) else ExtendedNeed(choice.node, special, parsed)
+
+
+def _special_name(choice: Split) -> str:
+    """Return what a person calls the special claim: by the resource names in the pod, since nobody has seen the claim."""
+    return f"extended resource{'s' if len(choice.dra) > 1 else ''} {', '.join(choice.dra)}"
