@@ -136,5 +136,5 @@ def _need(pod: Pod, choice: Split | Refusal, classes: ClassIndex) -> ExtendedNee
 
 
 def _special_name(choice: Split) -> str:
-    """Return what a person calls the special claim: by the resource names in the pod, since nobody has seen the claim."""
+    """Return what a person calls the special claim, which nobody has seen: by the resource names in the pod."""
     return f"extended resource{'s' if len(choice.dra) > 1 else ''} {', '.join(choice.dra)}"
