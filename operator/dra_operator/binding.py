@@ -116,17 +116,21 @@ class Binding:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def run(self) -> None:
-        """Look at suspects when their time has come, until cancelled."""
+        """Look for leftovers now and then, until cancelled."""
         while True:
             await asyncio.sleep(SUSPICION_SECONDS / 4)
-            now = self._clock()
-            due = [uid for uid, when in self._suspects.items() if when <= now]
-            for uid in due:
-                del self._suspects[uid]
-            if due and self._may_write():
-                for leftover in self._leftovers(due):
-                    # In the place of a bind, so that none runs for this pod at the same time.
-                    self._start(leftover.uid, leftover.pod, self._clean(leftover))
+            self.look()
+
+    def look(self) -> None:
+        """Begin to undo what has looked left over for long enough."""
+        now = self._clock()
+        due = [uid for uid, when in self._suspects.items() if when <= now]
+        for uid in due:
+            del self._suspects[uid]
+        if due and self._may_write():
+            for leftover in self._leftovers(due):
+                # In the place of a bind, so that none runs for this pod at the same time.
+                self._start(leftover.uid, leftover.pod, self._clean(leftover))
 
     def _consider(self, request: BindRequest) -> None:
         pod_uid = pod_uid_of(request)
