@@ -188,7 +188,8 @@ class World:
         """The Events about an object of that name, of one reason or of any."""
         return tuple(
             event
-            for event in self.mirror.items(EVENTS)
+            for namespace in (self.namespace, "default")
+            for event in self.mirror.items(EVENTS, namespace)
             if event["involvedObject"]["name"] == name and reason in {"", event["reason"]}
         )
 
