@@ -84,7 +84,7 @@ def test_input_that_cannot_be_used_ends_with_2_and_one_line_a_problem(write: Wri
 
 
 def test_objects_of_unknown_kinds_are_mentioned() -> None:
-    assert dra("simulate", PLACED).err == "ignored 1 objects of unknown kinds: 1 cases.dra-scheduler.dev/v1 Case\n"
+    assert dra("simulate", PLACED).err == "ignored 1 object of unknown kinds: 1 cases.dra-scheduler.dev/v1 Case\n"
 
 
 @pytest.mark.parametrize(
