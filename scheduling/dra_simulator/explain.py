@@ -75,11 +75,13 @@ def explain(cluster: Cluster, pod: Pod) -> Story:
 def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:
     """Return what the pod needs of nodes, or why none is asked."""
     claims = cluster.claims
-    refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod)) or unsupported_refusal(pod)
+    refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod))
     if refusal is not None:
         return refusal
     resolved = resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
-    return resolved if isinstance(resolved, Refusal) else cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    if isinstance(resolved, Refusal):
+        return resolved
+    return unsupported_refusal(pod) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
 
 
 def _standing(cluster: Cluster, pod: Pod) -> str:

@@ -87,6 +87,11 @@ def test_objects_of_unknown_kinds_are_mentioned() -> None:
     assert dra("simulate", PLACED).err == "ignored 1 object of unknown kinds: 1 cases.dra-scheduler.dev/v1 Case\n"
 
 
+def test_documents_of_a_folder_that_are_no_objects_are_mentioned(write: Write) -> None:
+    write("chart/values.yaml", "replicas: 3")
+    assert dra("simulate", "chart").err == "ignored 1 object of unknown kinds: 1 documents that are no objects\n"
+
+
 @pytest.mark.parametrize(
     "words",
     [["simulate", PLACED, "--launch"], ["simulate", PLACED, "--evict"], ["queues"], ["nodeclaims", "-o", "json"]],

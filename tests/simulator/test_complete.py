@@ -65,6 +65,12 @@ def test_what_has_no_creation_time_is_created_after_everything_else() -> None:
     ]
 
 
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", "yesterday", "2026-01-01"])
+def test_times_that_nothing_can_follow_are_passed_over(time: str) -> None:
+    given = world(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: old, creationTimestamp: '{time}'}}", POD % ("a", ""))
+    assert given.of(Pod)[0].metadata.creation_timestamp == ""
+
+
 def test_a_node_without_allocatable_offers_its_capacity_and_room_for_110_pods() -> None:
     given = world(
         "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: 4}}",
