@@ -21,7 +21,6 @@ from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject
 
 BOUND = "Bound"
-BIND_FAILED = "BindFailed"
 
 
 class LoopClock:
@@ -41,11 +40,10 @@ class LoopClock:
 
 
 class EventReport:
-    """`dra_binder.ports.Report`: Events of the pod, and its condition where the same process writes that."""
+    """`dra_binder.ports.Report`: Events of the pod."""
 
-    def __init__(self, recorder: Recorder, refused: PodRefused | None) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._refused = refused
 
     def bound(self, request: BindRequest, pod: Pod) -> None:
         """Tell that the pod is on its node."""
@@ -56,8 +54,6 @@ class EventReport:
         """Tell why the pod is not on its node."""
         message = f"Could not bind to {request.spec.selected_node}: {reason}"
         self._tell(pod, Severity.WARNING, BIND_FAILED, message)
-        if self._refused is not None:
-            self._refused(pod, BIND_FAILED, message)
 
     def _tell(self, pod: Pod, severity: Severity, reason: str, message: str) -> None:
         notice = Notice(regarding=Regarding.of(pod), severity=severity, reason=reason, message=message)

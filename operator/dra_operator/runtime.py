@@ -164,7 +164,7 @@ class Runtime:
                 failed=self.fail,
             )
         if role is Role.BINDER:
-            report = EventReport(recorder, self._pod_refused())
+            report = EventReport(recorder)
             return BinderRole(self.settings, api=api, view=self.view, report=report, leadership=leadership)
         return None
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 
+from dra_binder.plan import pod_key_of, pod_uid_of
 from dra_operator.api import Api
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
@@ -12,8 +13,9 @@ from dra_operator.events import Recorder
 from dra_operator.leader import Leadership
 from dra_operator.pacing import Clock
 from dra_operator.settings import Settings
-from dra_operator.status import PodStatus
+from dra_operator.status import BIND_FAILED, PodStatus
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.queue import SchedulingQueue
@@ -39,6 +41,7 @@ class SchedulerRole:
     ) -> None:
         self._scheduler_name = settings.scheduler_name
         self._leadership = leadership
+        self._cache = cache
         self._loop = asyncio.get_running_loop()
         core = SchedulerCore(Cluster(settings.scheduler_name), SchedulingQueue(), cycle_pods=settings.cycle_pods)
         self._thread = CycleThread(
@@ -60,6 +63,8 @@ class SchedulerRole:
         """Pass an object on."""
         self._thread.changed(value)
         self._status.changed(value)
+        if isinstance(value, BindRequest) and value.phase == FAILED:
+            self._bind_failed(value)
 
     def removed(self, value: KubernetesObject) -> None:
         """Pass on that an object is gone."""
@@ -85,6 +90,12 @@ class SchedulerRole:
         if self._thread.is_alive():
             self._thread.inbox.put(Stop())
             await asyncio.to_thread(self._thread.join, seconds)
+
+    def _bind_failed(self, request: BindRequest) -> None:
+        pod = self._cache.get(Pod, pod_key_of(request))
+        if pod is not None and pod.metadata.uid == pod_uid_of(request) and not pod.spec.node_name:
+            node, reason = request.spec.selected_node, request.status.reason
+            self.refused(pod, BIND_FAILED, f"Could not bind to {node}: {reason}")
 
     def _decided(self, outcomes: tuple[Outcome, ...]) -> None:
         for outcome in outcomes:

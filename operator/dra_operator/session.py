@@ -76,7 +76,9 @@ class _Response(aiohttp.ClientResponse):
         if watch is None:
             return await super().json(**options)
         page = orjson.loads(await self.read())
-        items, metadata = page.get("items") or [], page.get("metadata") or {}
+        # Kopf does not expect null.
+        items = page["items"] = page.get("items") or []
+        metadata = page.get("metadata") or {}
         for item in items:
             item["metadata"].pop("managedFields", None)
         watch.page(

@@ -25,6 +25,7 @@ UNSCHEDULABLE = "Unschedulable"
 # The API server itself says so, in its own words.
 GATED = "SchedulingGated"
 FAILED_SCHEDULING = "FailedScheduling"
+BIND_FAILED = "BindFailed"
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 FIRST_EVENT_PAUSE = 10.0
