@@ -25,10 +25,12 @@ from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement, j
 
 SELECTED_NODE_LABEL = "selected-node"
 REGULAR = "Regular"
+# A node's name may be longer than a label's value; the node is in the spec, the label only helps to find the object.
+LONGEST_LABEL_VALUE = 63
 
 
 def schedule(cluster: Cluster, pods: Iterable[Pod]) -> CycleResult:
-    """Return what becomes of these pods, each counted in the cluster at once so that the next one sees it.
+    """Return what becomes of these pods of the cluster, each counted in the cluster at once so that the next one sees it.
 
     The pods are taken by priority and age. One that fits nowhere never holds up the others.
     """
@@ -49,7 +51,7 @@ def bind_request(assignment: Assignment, backoff_limit: int | None = None) -> Bi
         metadata=ObjectMeta(
             name=pod.metadata.name,
             namespace=pod.metadata.namespace,
-            labels={SELECTED_NODE_LABEL: assignment.node},
+            labels={SELECTED_NODE_LABEL: assignment.node} if len(assignment.node) <= LONGEST_LABEL_VALUE else {},
             owner_references=(owner,),
         ),
         spec=BindRequestSpec(
