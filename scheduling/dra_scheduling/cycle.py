@@ -30,7 +30,7 @@ LONGEST_LABEL_VALUE = 63
 
 
 def schedule(cluster: Cluster, pods: Iterable[Pod]) -> CycleResult:
-    """Return what becomes of these pods of the cluster, each counted in the cluster at once so that the next one sees it.
+    """Return what becomes of these pods of the cluster, each counted there at once so that the next one sees it.
 
     The pods are taken by priority and age. One that fits nowhere never holds up the others.
     """
