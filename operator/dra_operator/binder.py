@@ -10,11 +10,11 @@ from dra_binder.settings import BinderSettings
 from dra_operator.binding import Binding, sleep
 from dra_operator.client import HttpApi
 from dra_operator.events import Notice, Recorder, Regarding, Severity
-from dra_operator.intake import PodRefused
 from dra_operator.kube.patience import PatientRequests
 from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_operator.leader import Leadership
 from dra_operator.settings import Settings
+from dra_operator.status import BIND_FAILED
 from dra_operator.view import ClusterView
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.pods import Pod
