@@ -1,6 +1,6 @@
 """A ResourceSlice with what is worked out about its devices once and for all of its life."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -15,6 +15,8 @@ from dra_scheduling.requirements import term_matches
 
 MAX_KEPT_ANSWERS = 256
 """Answers are kept for this many programs a slice. Users write selectors, so their number has no bound of its own."""
+
+DRIVER_ONLY = frozenset({("driver", "", "")})
 
 
 class NodePlace(msgspec.Struct, frozen=True):
@@ -102,7 +104,6 @@ class Piece:
 
     __slots__ = (
         "_answers",
-        "_views",
         "content",
         "devices",
         "everything",
@@ -129,7 +130,6 @@ class Piece:
         self.unusable = 0
         for mask in self.needs.values():
             self.unusable |= mask
-        self._views: list[DeviceView] | None = None
         self._answers: dict[Program, list[int]] = {}
 
     def visible_on(self, place: NodePlace) -> int:
@@ -158,25 +158,30 @@ class Piece:
     def error_text(self, program: Program, number: int) -> str:
         """Return why the program fails on the device; empty if it does not."""
         try:
-            program.evaluate(self._device_views()[number])
+            program.evaluate(device_view(self.key.driver, self.devices[number]))
         except EvaluationError as error:
             return str(error)
         return ""
 
     def _evaluate(self, program: Program, unknown: int, answer: list[int]) -> None:
-        views = self._device_views()
-        for number in members(unknown):
+        for devices, view in self._told_apart(program, unknown):
             try:
-                if program.evaluate(views[number]):
-                    answer[1] |= 1 << number
+                if program.evaluate(view):
+                    answer[1] |= devices
             except EvaluationError:
-                answer[2] |= 1 << number
+                answer[2] |= devices
         answer[0] |= unknown
 
-    def _device_views(self) -> list[DeviceView]:
-        if self._views is None:
-            self._views = [device_view(self.key.driver, device) for device in self.devices]
-        return self._views
+    def _told_apart(self, program: Program, devices: int) -> Iterator[tuple[int, DeviceView]]:
+        """Yield sets of devices that are all the same to the program, each as the program sees it.
+
+        Views are not kept: they are built faster than they are worth in memory, the answers being kept.
+        """
+        if program.reads is not None and program.reads <= DRIVER_ONLY:
+            yield devices, DeviceView.of_driver(self.key.driver)
+            return
+        for number in members(devices):
+            yield 1 << number, device_view(self.key.driver, self.devices[number])
 
 
 def _placements(content: ResourceSlice) -> Placements:
