@@ -3,16 +3,17 @@
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
 
-from dra_binder.allocations import consumer_keys, devices_of
-from dra_binder.plan import pod_uid_of
+from dra_binder.allocations import classes_of, consumer_keys, devices_of
+from dra_binder.plan import claim_keys, pod_uid_of
 from dra_binder.ports import Presence
 from dra_operator.cache import Cache
+from dra_scheduling.extended.names import implicit_name, is_extended_name
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector
 from dra_scheduling.model.pods import Node, Pod
-from dra_scheduling.model.slices import ResourceSlice
+from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.pools import INCOMPLETE, NodePlace, PoolIndex
 from dra_scheduling.requirements import matches
 from dra_scheduling.wire import KubernetesObject
@@ -55,6 +56,10 @@ class Index(Generic[M]):
         """Return the marks that the object carries."""
         return self._by_key.get(key, frozenset())
 
+    def has(self, mark: M) -> bool:
+        """Whether any object carries the mark."""
+        return mark in self._by_mark
+
     def carrying(self, mark: M) -> tuple[ObjectKey, ...]:
         """Return the objects that carry the mark, in order."""
         return tuple(sorted(self._by_mark.get(mark, ())))
@@ -77,6 +82,9 @@ class ClusterView:
         self._requests_by_pod: Index[str] = Index()
         self._unjudged: dict[ObjectKey, float] = {}
         self._contended: dict[PoolKey, float] = {}
+        self._rivals_by_claim: Index[ObjectKey] = Index()
+        self._rivals_by_resource: Index[str] = Index()
+        self._unallocated_by_class: Index[str] = Index()
 
     def changed(self, value: KubernetesObject) -> None:
         """Take note of an object that is in the cache."""
@@ -90,6 +98,8 @@ class ClusterView:
                 self._pools.apply(value)
             case Node():
                 self._pools.forget_node(value.name)
+            case Pod():
+                self._pod_changed(value)
             case _:
                 pass
 
@@ -99,6 +109,7 @@ class ClusterView:
             case ResourceClaim():
                 self._claims_by_device.set(value.key, ())
                 self._claims_by_pod.set(value.key, ())
+                self._unallocated_by_class.set(value.key, ())
             case BindRequest():
                 self._requests_by_device.set(value.key, ())
                 self._requests_by_pod.set(value.key, ())
@@ -106,6 +117,9 @@ class ClusterView:
                 self._pools.remove(value.metadata.name)
             case Node():
                 self._pools.forget_node(value.name)
+            case Pod():
+                self._rivals_by_claim.set(value.key, ())
+                self._rivals_by_resource.set(value.key, ())
             case _:
                 pass
 
@@ -177,13 +191,34 @@ class ClusterView:
         """Return the resourceVersion up to which ResourceClaims were seen."""
         return self._progress()
 
-    def is_contended(self, pools: Iterable[PoolKey]) -> bool:
-        """Whether a scheduler other than ours has lately taken devices of one of these pools."""
+    def is_contended(self, pools: Iterable[PoolKey], classes: Iterable[str]) -> bool:
+        """Whether another scheduler has lately taken devices of one of the pools, or waits for some of the classes."""
         # Only now, because a claim may be seen before its pod is.
         while self._unjudged:
             self._judge(*self._unjudged.popitem())
         since = self._clock() - CONTENDED_SECONDS
-        return any(self._contended.get(pool, since) > since for pool in pools)
+        return any(self._contended.get(pool, since) > since for pool in pools) or any(map(self._has_rival, classes))
+
+    def _has_rival(self, class_name: str) -> bool:
+        """Whether a pod of another scheduler waits for devices of the class."""
+        if self._rivals_by_resource.has(implicit_name(class_name)):
+            return True
+        found = self._cache.get(DeviceClass, ObjectKey("", class_name))
+        if found is not None and self._rivals_by_resource.has(found.spec.extended_resource_name):
+            return True
+        return len(self._rivals_by_claim) > 0 and any(
+            map(self._rivals_by_claim.has, self._unallocated_by_class.carrying(class_name))
+        )
+
+    def _pod_changed(self, pod: Pod) -> None:
+        is_rival = (
+            pod.spec.scheduler_name != self.scheduler_name
+            and not pod.spec.node_name
+            and not pod.is_finished
+            and not pod.metadata.is_deleting
+        )
+        self._rivals_by_claim.set(pod.key, claim_keys(pod).values() if is_rival else ())
+        self._rivals_by_resource.set(pod.key, _extended_names(pod) if is_rival else ())
 
     def _requests_in(self, index: Index[M], mark: M) -> Iterator[BindRequest]:
         for key in index.carrying(mark):
@@ -200,6 +235,8 @@ class ClusterView:
         if self._claims_by_device.set(claim.key, devices) and devices:
             self._unjudged[claim.key] = self._clock()
         self._claims_by_pod.set(claim.key, (uid for _, uid in consumer_keys(claim)))
+        wanted = () if devices else classes_of(claim.spec.devices.requests)
+        self._unallocated_by_class.set(claim.key, wanted)
 
     def _judge(self, key: ObjectKey, taken: float) -> None:
         claim = self.claim(key)
@@ -209,6 +246,11 @@ class ClusterView:
     def _is_ours(self, key: ObjectKey, uid: str) -> bool:
         pod = self.pod(key)
         return pod is not None and pod.metadata.uid == uid and pod.spec.scheduler_name == self.scheduler_name
+
+
+def _extended_names(pod: Pod) -> Iterator[str]:
+    for container in (*pod.spec.init_containers, *pod.spec.containers):
+        yield from filter(is_extended_name, container.resources.limits)
 
 
 def _asked_for(request: BindRequest) -> Iterator[DeviceID]:

@@ -1,3 +1,5 @@
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -6,9 +8,23 @@ from dra_operating.clock import ManualClock
 from dra_operating.objects import at, bind_request, device, held_claim
 from dra_operator.cache import Cache
 from dra_operator.view import CONTENDED_SECONDS, ClusterView
+from dra_scheduling.extended.names import implicit_name
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED
-from dra_scheduling.model.pods import Pod
-from dra_scheduling.testing import NIC_DRIVER, devices, labelled, node, on_node, pod, resource_slice
+from dra_scheduling.model.pods import Container, Pod
+from dra_scheduling.testing import (
+    GPU_CLASS,
+    NIC_DRIVER,
+    claim,
+    container,
+    devices,
+    driver_class,
+    labelled,
+    node,
+    on_node,
+    pod,
+    request,
+    resource_slice,
+)
 from dra_scheduling.testing import pool as pool_of
 from dra_scheduling.wire import KubernetesObject, key_of
 
@@ -42,8 +58,8 @@ def world() -> World:
     return World()
 
 
-def foreign(name: str) -> Pod:
-    value = pod(name)
+def foreign(name: str, *containers: Container, **rest: Any) -> Pod:  # noqa: ANN401
+    value = pod(name, *containers, **rest)
     return msgspec.structs.replace(value, spec=msgspec.structs.replace(value.spec, scheduler_name="default-scheduler"))
 
 
@@ -120,8 +136,8 @@ def test_a_node_has_to_be_known_to_match_a_selector(world: World) -> None:
     assert not world.view.matches(on_node("n2"), "n2")
 
 
-def contended(world: World) -> bool:
-    return world.view.is_contended([device("gpu-0").pool_key])
+def contended(world: World, *classes: str) -> bool:
+    return world.view.is_contended([device("gpu-0").pool_key], classes)
 
 
 def test_a_pool_is_contended_for_some_time_after_another_scheduler_took_from_it(world: World) -> None:
@@ -158,4 +174,38 @@ def test_a_claim_that_loses_a_pod_of_ours_has_taken_nothing_new(world: World) ->
 def test_other_pools_are_not_contended(world: World) -> None:
     world.add(held_claim("a", "gpu-0", pods=(pod("unknown"),)))
 
-    assert not world.view.is_contended([device("nic-0", pool=NIC_DRIVER).pool_key])
+    assert not world.view.is_contended([device("nic-0", pool=NIC_DRIVER).pool_key], ())
+
+
+def test_a_class_is_contended_while_a_pod_of_another_scheduler_waits_for_it(world: World) -> None:
+    value = foreign("theirs", claims={"gpu": "a"})
+    world.add(value, claim("a", request()), claim("ours", request("nic", "nic")))
+    assert contended(world, GPU_CLASS)
+    assert not contended(world, "nic")
+
+    world.remove(value)
+
+    assert not contended(world, GPU_CLASS)
+
+
+@pytest.mark.parametrize("name", ["example.com/gpu", implicit_name(GPU_CLASS)])
+def test_a_class_is_contended_while_another_schedulers_pod_waits_for_its_resource(world: World, name: str) -> None:
+    world.add(driver_class(extended_resource_name="example.com/gpu"))
+    world.add(foreign("theirs", container(limits={name: "1"})))
+    assert contended(world, GPU_CLASS)
+
+    world.add(foreign("theirs", container(limits={name: "1"}), node_name="n1"))
+
+    assert not contended(world, GPU_CLASS)
+
+
+def test_pods_of_ours_that_wait_contend_with_nobody(world: World) -> None:
+    world.add(pod("ours", claims={"gpu": "a"}), claim("a", request()))
+
+    assert not contended(world, GPU_CLASS)
+
+
+def test_a_claim_that_has_its_devices_already_is_waited_for_by_nobody(world: World) -> None:
+    world.add(foreign("theirs", claims={"gpu": "a"}), held_claim("a", "gpu-0", pods=(pod("ours"),)), pod("ours"))
+
+    assert not contended(world, GPU_CLASS)

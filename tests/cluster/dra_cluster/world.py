@@ -17,7 +17,10 @@ CONFLICT = 409
 
 
 class World:
-    """Nodes, slices and classes are removed by :meth:`leave`; the rest goes with the namespace."""
+    """Nodes, slices and classes are removed by :meth:`leave`; the rest goes with the namespace.
+
+    `is_contested` says that another scheduler gives out the same devices.
+    """
 
     def __init__(self, api: ApiClient, mirror: Mirror, namespace: str) -> None:
         self.api = api
@@ -26,6 +29,7 @@ class World:
         self.id = uuid.uuid4().hex[:6]
         self.driver = f"gpu-{self.id}.example.com"
         self.resource = f"{self.id}.example.com/gpu"
+        self.is_contested = False
         self._of_cluster: dict[tuple[str, str], None] = {}
 
     def named(self, stem: str) -> str:
