@@ -200,13 +200,7 @@ class Runtime:
             if not self.settings.leader_elect:
                 leadership.take()
                 continue
-            election = Election(
-                api,
-                leadership,
-                namespace=self.settings.namespace,
-                identity=self.settings.identity,
-                clock=self._clock,
-            )
+            election = Election(api, leadership, self.settings, self._clock)
             self._elections.append(election)
             self._spawn(election.run())
 

@@ -63,6 +63,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str
     namespace: str
     identity: str
+    lease_seconds: int
     cycle_pods: int
     bind_concurrency: int
     backoff_limit: int
@@ -206,6 +207,12 @@ SETTINGS = (
         default="auto",
         meaning="this replica's name in Leases and Events; auto: the host's name and something random",
         parse=_own_identity,
+    ),
+    Setting(
+        field="lease_seconds",
+        default="15",
+        meaning="how long other replicas keep away from a Lease after its last renewal",
+        parse=_whole(3, 600),
     ),
     Setting(
         field="cycle_pods",
