@@ -58,6 +58,9 @@ class Leadership:
 
     def take(self, until: float = math.inf) -> None:
         """Be the active replica up to that time."""
+        if not self.is_leading:
+            # It may have lapsed without anybody noticing but those who were not allowed to write meanwhile.
+            self.step_back()
         self._until = until
         self._set(is_leading=True)
 

@@ -117,6 +117,16 @@ async def test_a_process_that_slept_through_its_lease_writes_nothing_when_it_wak
     assert not world.one.is_leading
 
 
+async def test_a_lead_that_lapsed_for_a_moment_is_begun_anew(world: World) -> None:
+    await world.one.turn()
+    world.clock.advance(RENEW_SECONDS + 1)
+
+    await world.one.turn()
+
+    # Whoever was not allowed to write in between is told to begin again.
+    assert world.one.changes == [True, False, True]
+
+
 async def test_a_holder_that_finds_another_in_its_place_steps_back(world: World) -> None:
     await world.one.turn()
     world.api.objects[LEASE]["spec"]["holderIdentity"] = "two"
