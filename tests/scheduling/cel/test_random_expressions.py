@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_optional, ext_strings
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dra_scheduling.cel import (
@@ -159,6 +159,8 @@ def test_the_operands_of_logic_can_change_places(left: str, right: str, sign: st
     assert isinstance(answer(there), bool) is isinstance(answer(back), bool)
 
 
+# What cel-go answers, and so do we: it does not look at what is sought in an empty list, and a scalar has no fields.
+ONLY_CEL_GO = ("in [])", ".?a")
 ENVIRONMENT = cel.NewEnv(
     variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
     extensions=[ext_optional.ExtOptional(), ext_strings.ExtStrings()],
@@ -179,9 +181,8 @@ def reference(expression: str) -> bool | None:
 
 
 @given(selectors(3))
-@settings(max_examples=400)
 def test_the_answer_is_that_of_another_implementation(expression: str) -> None:
-    assume("in [])" not in expression)  # cel-go, and so we, do not even look at what is sought in an empty list
+    assume(not any(form in expression for form in ONLY_CEL_GO))
     try:
         expected = reference(expression)
     except ValueError:
