@@ -1,68 +1,24 @@
 """What the binder wants to know about the cluster at a glance (`dra_binder.ports.View`), kept up to date by events."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator
 
-from dra_binder.allocations import classes_of, consumer_keys, devices_of
-from dra_binder.plan import claim_keys, pod_uid_of
+from dra_binder.allocations import consumer_keys, devices_of
+from dra_binder.plan import pod_uid_of
 from dra_binder.ports import Presence
 from dra_operator.cache import Cache
-from dra_scheduling.extended.names import implicit_name, is_extended_name
+from dra_operator.marks import Index, M
+from dra_operator.rivals import Rivals
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector
 from dra_scheduling.model.pods import Node, Pod
-from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.pools import INCOMPLETE, NodePlace, PoolIndex
 from dra_scheduling.requirements import matches
 from dra_scheduling.wire import KubernetesObject
 
 CONTENDED_SECONDS = 600.0
-
-
-M = TypeVar("M", bound=Hashable)
-
-
-class Index(Generic[M]):
-    """Which objects carry which marks, both ways."""
-
-    __slots__ = ("_by_key", "_by_mark")
-
-    def __init__(self) -> None:
-        self._by_mark: dict[M, set[ObjectKey]] = {}
-        self._by_key: dict[ObjectKey, frozenset[M]] = {}
-
-    def __len__(self) -> int:
-        return len(self._by_mark)
-
-    def set(self, key: ObjectKey, marks: Iterable[M]) -> bool:
-        """Let the object carry these marks and no others; return whether that is a change."""
-        after = frozenset(marks)
-        before = self._by_key.get(key, frozenset())
-        for mark in before - after:
-            self._by_mark[mark].discard(key)
-            if not self._by_mark[mark]:
-                del self._by_mark[mark]
-        for mark in after - before:
-            self._by_mark.setdefault(mark, set()).add(key)
-        if after:
-            self._by_key[key] = after
-        else:
-            self._by_key.pop(key, None)
-        return before != after
-
-    def marks(self, key: ObjectKey) -> frozenset[M]:
-        """Return the marks that the object carries."""
-        return self._by_key.get(key, frozenset())
-
-    def has(self, mark: M) -> bool:
-        """Whether any object carries the mark."""
-        return mark in self._by_mark
-
-    def carrying(self, mark: M) -> tuple[ObjectKey, ...]:
-        """Return the objects that carry the mark, in order."""
-        return tuple(sorted(self._by_mark.get(mark, ())))
 
 
 class ClusterView:
@@ -82,12 +38,11 @@ class ClusterView:
         self._requests_by_pod: Index[str] = Index()
         self._unjudged: dict[ObjectKey, float] = {}
         self._contended: dict[PoolKey, float] = {}
-        self._rivals_by_claim: Index[ObjectKey] = Index()
-        self._rivals_by_resource: Index[str] = Index()
-        self._unallocated_by_class: Index[str] = Index()
+        self._rivals = Rivals(cache, scheduler_name)
 
     def changed(self, value: KubernetesObject) -> None:
         """Take note of an object that is in the cache."""
+        self._rivals.changed(value)
         match value:
             case ResourceClaim():
                 self._claim_changed(value)
@@ -98,18 +53,16 @@ class ClusterView:
                 self._pools.apply(value)
             case Node():
                 self._pools.forget_node(value.name)
-            case Pod():
-                self._pod_changed(value)
             case _:
                 pass
 
     def removed(self, value: KubernetesObject) -> None:
         """Take note of an object that has left the cache."""
+        self._rivals.removed(value)
         match value:
             case ResourceClaim():
                 self._claims_by_device.set(value.key, ())
                 self._claims_by_pod.set(value.key, ())
-                self._unallocated_by_class.set(value.key, ())
             case BindRequest():
                 self._requests_by_device.set(value.key, ())
                 self._requests_by_pod.set(value.key, ())
@@ -117,9 +70,6 @@ class ClusterView:
                 self._pools.remove(value.metadata.name)
             case Node():
                 self._pools.forget_node(value.name)
-            case Pod():
-                self._rivals_by_claim.set(value.key, ())
-                self._rivals_by_resource.set(value.key, ())
             case _:
                 pass
 
@@ -197,28 +147,7 @@ class ClusterView:
         while self._unjudged:
             self._judge(*self._unjudged.popitem())
         since = self._clock() - CONTENDED_SECONDS
-        return any(self._contended.get(pool, since) > since for pool in pools) or any(map(self._has_rival, classes))
-
-    def _has_rival(self, class_name: str) -> bool:
-        """Whether a pod of another scheduler waits for devices of the class."""
-        if self._rivals_by_resource.has(implicit_name(class_name)):
-            return True
-        found = self._cache.get(DeviceClass, ObjectKey("", class_name))
-        if found is not None and self._rivals_by_resource.has(found.spec.extended_resource_name):
-            return True
-        return len(self._rivals_by_claim) > 0 and any(
-            map(self._rivals_by_claim.has, self._unallocated_by_class.carrying(class_name))
-        )
-
-    def _pod_changed(self, pod: Pod) -> None:
-        is_rival = (
-            pod.spec.scheduler_name != self.scheduler_name
-            and not pod.spec.node_name
-            and not pod.is_finished
-            and not pod.metadata.is_deleting
-        )
-        self._rivals_by_claim.set(pod.key, claim_keys(pod).values() if is_rival else ())
-        self._rivals_by_resource.set(pod.key, _extended_names(pod) if is_rival else ())
+        return any(self._contended.get(pool, since) > since for pool in pools) or any(map(self._rivals.want, classes))
 
     def _requests_in(self, index: Index[M], mark: M) -> Iterator[BindRequest]:
         for key in index.carrying(mark):
@@ -235,8 +164,6 @@ class ClusterView:
         if self._claims_by_device.set(claim.key, devices) and devices:
             self._unjudged[claim.key] = self._clock()
         self._claims_by_pod.set(claim.key, (uid for _, uid in consumer_keys(claim)))
-        wanted = () if devices else classes_of(claim.spec.devices.requests)
-        self._unallocated_by_class.set(claim.key, wanted)
 
     def _judge(self, key: ObjectKey, taken: float) -> None:
         claim = self.claim(key)
@@ -246,11 +173,6 @@ class ClusterView:
     def _is_ours(self, key: ObjectKey, uid: str) -> bool:
         pod = self.pod(key)
         return pod is not None and pod.metadata.uid == uid and pod.spec.scheduler_name == self.scheduler_name
-
-
-def _extended_names(pod: Pod) -> Iterator[str]:
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
-        yield from filter(is_extended_name, container.resources.limits)
 
 
 def _asked_for(request: BindRequest) -> Iterator[DeviceID]:

@@ -29,19 +29,36 @@ def bound_pods(world: World) -> list[str]:
     )
 
 
-def test_two_schedulers_never_leave_a_device_in_two_claims(contest: World, witness: Witness) -> None:
+def crowd(world: World) -> None:
+    """Many more pods than devices, half of them another scheduler's."""
     for number in range(NODES):
-        contest.gpu_node(f"n{number}", DEVICES_EACH)
-    contest.gpu_template(contest.gpu_class(extended=contest.resource))
+        world.gpu_node(f"n{number}", DEVICES_EACH)
+    world.gpu_template(world.gpu_class(extended=world.resource))
     for number in range(PODS_EACH):
-        scheduler = "default-scheduler"
-        contest.pod(f"theirs-{number}", from_template("gpu", "gpus"), schedulerName=scheduler)
-        contest.pod(f"ours-{number}", limits={contest.resource: 1})
+        world.pod(f"theirs-{number}", from_template("gpu", "gpus"), schedulerName="default-scheduler")
+        world.pod(f"ours-{number}", limits={world.resource: 1})
 
-    contest.mirror.until(
-        lambda: len(bound_pods(contest)) == NODES * DEVICES_EACH, "every device to be used", seconds=60
-    )
-    contest.mirror.until(lambda: not witness.shared_now(contest.driver), "every device to be in one claim")
+
+def assert_all_used_once(world: World, witness: Witness) -> None:
+    def is_so() -> bool:
+        return len(bound_pods(world)) == NODES * DEVICES_EACH and not witness.shared_now(world.driver)
+
+    world.mirror.until(is_so, "every device to be in exactly one claim of a bound pod", seconds=60)
+
+
+def test_two_schedulers_never_leave_a_device_in_two_claims(contest: World, witness: Witness) -> None:
+    crowd(contest)
+
+    assert_all_used_once(contest, witness)
+
+
+def test_devices_that_come_free_go_to_one_of_two_schedulers(contest: World, witness: Witness) -> None:
+    crowd(contest)
+    assert_all_used_once(contest, witness)
+    for name in bound_pods(contest)[::2]:
+        contest.remove(PODS, name)
+
+    assert_all_used_once(contest, witness)
 
 
 def test_a_pod_of_another_scheduler_is_left_to_it(contest: World) -> None:

@@ -9,12 +9,16 @@ from dra_operating.objects import at, bind_request, device, held_claim
 from dra_operator.cache import Cache
 from dra_operator.view import CONTENDED_SECONDS, ClusterView
 from dra_scheduling.extended.names import implicit_name
+from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED
+from dra_scheduling.model.claims import ResourceClaimTemplate, ResourceClaimTemplateSpec
 from dra_scheduling.model.pods import Container, Pod
 from dra_scheduling.testing import (
     GPU_CLASS,
+    NAMESPACE,
     NIC_DRIVER,
     claim,
+    claim_spec,
     container,
     devices,
     driver_class,
@@ -24,6 +28,7 @@ from dra_scheduling.testing import (
     pod,
     request,
     resource_slice,
+    templated_pod,
 )
 from dra_scheduling.testing import pool as pool_of
 from dra_scheduling.wire import KubernetesObject, key_of
@@ -186,6 +191,19 @@ def test_a_class_is_contended_while_a_pod_of_another_scheduler_waits_for_it(worl
     world.remove(value)
 
     assert not contended(world, GPU_CLASS)
+
+
+def test_a_class_is_contended_before_the_claim_of_another_schedulers_pod_is_made(world: World) -> None:
+    spec = ResourceClaimTemplateSpec(spec=claim_spec(request()))
+    template = ResourceClaimTemplate(metadata=ObjectMeta(name="gpu", namespace=NAMESPACE), spec=spec)
+    ours = templated_pod("theirs", claims={"gpu": None})
+    theirs = msgspec.structs.replace(ours, spec=msgspec.structs.replace(ours.spec, scheduler_name="default-scheduler"))
+    world.add(template, ours)
+    assert not contended(world, GPU_CLASS)
+
+    world.add(theirs)
+
+    assert contended(world, GPU_CLASS)
 
 
 @pytest.mark.parametrize("name", ["example.com/gpu", implicit_name(GPU_CLASS)])
