@@ -76,7 +76,7 @@ def _decide(cluster: Cluster, pod: Pod) -> tuple[Outcome, int]:
         return _waiting(pod, resolved), 0
     shape = unsupported_refusal(pod) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
     if isinstance(shape, Refusal):
-        return _refused(pod, shape), 0
+        return _refused(pod, shape, _wake_of_claims(resolved)), 0
     return _place(cluster, pod, resolved, shape)
 
 
@@ -98,7 +98,7 @@ def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape) -
     best = ranking.best(cluster.changes, look)
     steps = ranking.steps - steps_before
     if best is None:
-        return _nowhere(cluster, pod, shape, steps), steps
+        return _nowhere(cluster, pod, shape, _wake_of_claims(resolved), steps), steps
     placement = find_placement(shape, cluster.nodes[best], devices)
     if not isinstance(placement, Placement):
         msg = f"node {best} was found to fit {pod.key} and then refused it"
@@ -143,23 +143,29 @@ def _extended(placement: Placement, found: tuple[AllocationResult, ...]) -> Exte
     )
 
 
-def _nowhere(cluster: Cluster, pod: Pod, shape: Shape, steps: int) -> Outcome:
+def _wake_of_claims(resolved: ResolvedClaims) -> Wake:
+    """Return what else could help a pod with claims: one that another pod gets allocated, or that is made anew."""
+    return Wake.CLAIMS if resolved.claims else Wake.NOTHING
+
+
+def _nowhere(cluster: Cluster, pod: Pod, shape: Shape, more: Wake, steps: int) -> Outcome:
     summary = shape.ranking.summary()
+    wake = summary.wake | more
     if summary.is_unknown:
         message = f"the search ended after {steps} steps: {one_line(summary.folded, summary.nodes)}"
-        return OutOfBudget(pod=pod, message=message, reasons=summary.folded, wake=summary.wake, steps=steps)
+        return OutOfBudget(pod=pod, message=message, reasons=summary.folded, wake=wake, steps=steps)
     if shape.extended:
         offers = {state.offered for state in cluster.nodes.values()}
         refusal = over_limit_everywhere(pod, offers, cluster.classes)
         if refusal is not None:
-            return _refused(pod, refusal)
+            return _refused(pod, refusal, more)
     message = one_line(summary.folded, summary.nodes)
-    return Unschedulable(pod=pod, message=message, reasons=summary.folded, wake=summary.wake | Wake.POD)
+    return Unschedulable(pod=pod, message=message, reasons=summary.folded, wake=wake | Wake.POD)
 
 
-def _refused(pod: Pod, refusal: Refusal) -> Unschedulable:
+def _refused(pod: Pod, refusal: Refusal, more: Wake) -> Unschedulable:
     reasons = _whole_pod(refusal)
-    return Unschedulable(pod=pod, message=one_line(reasons, 0), reasons=reasons, wake=refusal.wake)
+    return Unschedulable(pod=pod, message=one_line(reasons, 0), reasons=reasons, wake=refusal.wake | more)
 
 
 def _waiting(pod: Pod, refusal: Refusal) -> Waiting:
