@@ -13,7 +13,7 @@ class BinderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     scheduler_name: str = "dra-scheduler"
     settle_seconds: float = 1.0
-    stand_back_seconds: float = 1.0
+    stand_back_seconds: float = 2.0
     patience_seconds: float = 30.0
     undo_attempts: int = 5
 
