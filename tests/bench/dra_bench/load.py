@@ -4,8 +4,7 @@ import asyncio
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from typing import Self
 
 import aiohttp
@@ -17,8 +16,11 @@ from dra_controlplane.server import ControlPlane
 
 CONNECTIONS = 32
 LOOK_SECONDS = 5.0
+COUNT_SECONDS = 0.02
 METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 WRITES = {"POST", "PUT", "PATCH", "APPLY", "DELETE"}
+NAME = re.compile(rb'"name":"([^"]+)"')
+VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 LABEL = re.compile(r'(\w+)="([^"]*)"')
 PLURALS = {
     "Namespace": "v1/namespaces",
@@ -31,27 +33,55 @@ PLURALS = {
 
 
 class BoundPods:
-    """How many pods of the namespace are bound, as a watch tells; cheap for the server, and exact in time."""
+    """The pods of the namespace that are bound, as a watch tells: cheap for the server, and exact in time."""
 
-    def __init__(self) -> None:
-        self.count = 0
-        self._changed = asyncio.Event()
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self.latest = 0.0
+        """When the last one so far was seen (monotonic)."""
+        self._session = session
+        self._names: set[bytes] = set()
+        self._following: asyncio.Task[None] | None = None
 
-    async def follow(self, response: aiohttp.ClientResponse) -> None:
-        """Count until cancelled."""
-        async for line in response.content:
-            if line.startswith(b'{"type":"ADDED"'):
-                self.count += 1
-                self._changed.set()
-        raise RuntimeError("the watch of bound pods ended")
+    @property
+    def count(self) -> int:
+        """How many are bound by now."""
+        return len(self._names)
+
+    async def __aenter__(self) -> Self:
+        self._following = asyncio.create_task(self._follow())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._following is not None:
+            self._following.cancel()
 
     async def until(self, count: int, within: float) -> float:
         """Return the moment (monotonic) at which so many were bound. Raises `TimeoutError`."""
+        assert self._following is not None
         async with asyncio.timeout(within):
             while self.count < count:
-                self._changed.clear()
-                await self._changed.wait()
-        return time.monotonic()
+                if self._following.done():
+                    self._following.result()
+                await asyncio.sleep(COUNT_SECONDS)
+        return self.latest
+
+    async def _follow(self) -> None:
+        path, headers = path_of("v1/pods", namespace=NAMESPACE), {"Accept": METADATA_ONLY}
+        query = {"watch": "true", "fieldSelector": "spec.nodeName!="}
+        # A busy server ends the watches of whoever reads slowly; they go on where they were.
+        while True:
+            async with self._session.get(path, params=query, headers=headers) as response:
+                response.raise_for_status()
+                async for line in response.content:
+                    self._note(line)
+                    query["resourceVersion"] = VERSION.findall(line)[0].decode()
+
+    def _note(self, line: bytes) -> None:
+        if not line.startswith(b'{"type":"ERROR"'):
+            self._names.add(NAME.findall(line)[0])
+            self.latest = time.monotonic()
+            return
+        raise RuntimeError(f"the watch of bound pods failed: {line.decode()}")
 
 
 class Load:
@@ -73,19 +103,9 @@ class Load:
         waiting = iter(objects)
         await asyncio.gather(*(self._create_rest(waiting) for _ in range(CONNECTIONS)))
 
-    @asynccontextmanager
-    async def bound_pods(self) -> AsyncIterator[BoundPods]:
-        """Count the pods that are bound from now on."""
-        query = {"watch": "true", "fieldSelector": "spec.nodeName!=", "timeoutSeconds": "3600"}
-        path, headers = path_of("v1/pods", namespace=NAMESPACE), {"Accept": METADATA_ONLY}
-        async with self._session.get(path, params=query, headers=headers) as response:
-            response.raise_for_status()
-            bound = BoundPods()
-            task = asyncio.create_task(bound.follow(response))
-            try:
-                yield bound
-            finally:
-                task.cancel()
+    def bound_pods(self) -> BoundPods:
+        """Return a context in which the bound pods of the namespace are counted."""
+        return BoundPods(self._session)
 
     async def writes(self) -> Counter[str]:
         """Return how many writes the API server has answered since it started, by verb and resource."""
