@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from dra_scheduling.cycle import DEFAULT_BACKOFF_LIMIT
+
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 DEFAULT_NAMESPACE = "dra-scheduler-system"
 
@@ -228,7 +230,7 @@ SETTINGS = (
     ),
     Setting(
         field="backoff_limit",
-        default="3",
+        default=str(DEFAULT_BACKOFF_LIMIT),
         meaning="spec.backoffLimit of BindRequests: failed attempts before the pod is decided anew",
         parse=_whole(0, 1_000),
     ),

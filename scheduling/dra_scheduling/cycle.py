@@ -25,6 +25,7 @@ from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement, j
 
 SELECTED_NODE_LABEL = "selected-node"
 REGULAR = "Regular"
+DEFAULT_BACKOFF_LIMIT = 3
 # A node's name may be longer than a label's value; the node is in the spec, the label only helps to find the object.
 LONGEST_LABEL_VALUE = 63
 
@@ -43,7 +44,7 @@ def schedule(cluster: Cluster, pods: Iterable[Pod]) -> CycleResult:
     return CycleResult(outcomes=tuple(outcomes), search_steps=steps)
 
 
-def bind_request(assignment: Assignment, backoff_limit: int | None = None) -> BindRequest:
+def bind_request(assignment: Assignment, backoff_limit: int = DEFAULT_BACKOFF_LIMIT) -> BindRequest:
     """Return the BindRequest that writes a decision down; it carries the pod's name, uid and ownership."""
     pod = assignment.pod
     owner = OwnerReference(api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid)
