@@ -494,10 +494,3 @@ def test_equal_refusals_of_many_nodes_fold_into_one_with_the_nearest_miss() -> N
         (2, f"{subject}: needs 4 matching free devices (at most 3 free)"),
         (1, f"{subject}: no device matches"),
     ]
-
-
-def test_all_waits_for_a_hidden_pool_whose_devices_may_have_what_the_selector_asks_about() -> None:
-    hidden = resource_slice("half", [], pool=pool("hidden", slices=2), node="n1")
-    expression = 'has(device.attributes["gpu.example.com"].size)'
-    world = World(hidden, sized(1))
-    assert "may hold some is not usable" in world.says(claim_spec(all_request("gpu", GPU_DRIVER, expression)))
