@@ -4,7 +4,7 @@ import pytest
 
 from dra_cluster.installation import install
 from dra_cluster.mirror import Mirror
-from dra_cluster.operators import Operators, RunningOperator
+from dra_cluster.operators import Operators, RunningOperator, run_all
 from dra_cluster.proxy import Proxy
 from dra_cluster.witness import Witness, devices_taken, leftovers
 from dra_cluster.world import World
@@ -72,21 +72,11 @@ def ground(
 @pytest.fixture
 def world(ground: World, proxy: Proxy, scheduler: RunningOperator, binder: RunningOperator) -> Iterator[World]:
     """A part of the cluster with both roles at work. In the end nothing may be left over in it."""
-    start_all(scheduler, binder)
+    run_all(scheduler, binder)
     yield ground
     proxy.calm()
-    start_all(scheduler, binder)
+    run_all(scheduler, binder)
     wait_for_rest(ground, scheduler, binder)
-
-
-def start_all(*operators: RunningOperator) -> None:
-    for operator in operators:
-        if operator.is_running:
-            operator.resume()
-        else:
-            operator.start()
-    for operator in operators:
-        operator.wait_ready()
 
 
 def wait_for_rest(world: World, scheduler: RunningOperator, binder: RunningOperator) -> None:

@@ -197,6 +197,17 @@ class Operators:
                 yield name, text
 
 
+def run_all(*operators: RunningOperator) -> None:
+    """Starts what does not run, wakes what is paused, and waits until all are ready."""
+    for operator in operators:
+        if operator.is_running:
+            operator.resume()
+        else:
+            operator.start()
+    for operator in operators:
+        operator.wait_ready()
+
+
 def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
