@@ -17,6 +17,7 @@ from dra_operator.watches import Watches
 REFRESH_SECONDS = 30.0
 REFUSED_SECONDS = 120.0
 """For so long a server that refuses our credentials is asked again; then the process ends, to be started anew."""
+FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
 
 _log = log("access")
@@ -81,22 +82,27 @@ class Access:
 
     async def log_in(self) -> kopf.AiohttpSession | None:
         """Return a session for Kopf, at first and whenever the server refused the last one; None to give up."""
-        now = self._clock()
-        if self._logins:
-            if self._refused_since is None:
-                self._refused_since = now
-            elif now - self._refused_since > REFUSED_SECONDS:
-                _log.error("the API server refuses our credentials", seconds=round(now - self._refused_since))
-                return None
-            _log.warning("the API server refused our credentials; reading them again", turn=self._refusals + 1)
-            await asyncio.sleep(min(LONGEST_PAUSE, 0.1 * 2**self._refusals))
-            self._refusals += 1
+        if self._logins and not await self.refused():
+            return None
         self._logins += 1
-        await self.refresh()
         session = open_session(self._watches, self.headers(), self.tls(), self.accepted)
         self._sessions[:] = [one for one in self._sessions if not one.closed]
         self._sessions.append(session)
         return kopf.AiohttpSession(server=self.server, aiohttp_session=session)
+
+    async def refused(self) -> bool:
+        """Pause after a refusal, longer each time, and read the credentials again; False if it is no use any more."""
+        now = self._clock()
+        if self._refused_since is None:
+            self._refused_since = now
+        elif now - self._refused_since > REFUSED_SECONDS:
+            _log.error("the API server refuses our credentials", seconds=round(now - self._refused_since))
+            return False
+        _log.warning("the API server refused our credentials; reading them again", turn=self._refusals + 1)
+        await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2**self._refusals))
+        self._refusals += 1
+        await self.refresh()
+        return True
 
     def adopt(self, session: aiohttp.ClientSession) -> None:
         """Keep the token of one more session fresh."""

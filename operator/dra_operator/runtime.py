@@ -9,7 +9,8 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from dra_binder.errors import ApiError
-from dra_operator.access import Access
+from dra_operator.access import Access, NoAccessError
+from dra_operator.audit import Audit
 from dra_operator.binder import BinderRole, EventReport
 from dra_operator.cache import Cache
 from dra_operator.client import HttpApi
@@ -149,8 +150,10 @@ class Runtime:
             self._roles[role] = running
         bad_input = BadInput(recorder, self._pod_refused())
         self._intake = Intake(self.cache, self.watches, bad_input, (self.view, *self._roles.values()))
+        api.learn = self._intake.learn
         DEVICES_TAKEN.set_function(self.view.devices_taken)
-        self._spawn(recorder.run(), self.access.run(), self._watch_the_watches(), self._go(api))
+        audit = Audit(api, self.cache, self.watches, self._intake)
+        self._spawn(recorder.run(), self.access.run(), audit.run(), self._watch_the_watches(), self._go(api))
 
     def _role(self, role: Role, api: HttpApi, recorder: Recorder, leadership: Leadership) -> RunningRole | None:
         if role is Role.SCHEDULER:
@@ -178,7 +181,9 @@ class Runtime:
         while True:
             try:
                 lines = await unserved(api)
+                self.access.accepted()
             except ApiError as error:
+                await self._look_at_refusal(error)
                 lines = (f"the API server cannot be asked what it serves: {error}",)
             if not lines:
                 return
@@ -187,6 +192,10 @@ class Runtime:
                 _log.warning("waiting", problems=lines)
                 told = lines
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look_at_refusal(self, error: ApiError) -> None:
+        if error.code == HTTPStatus.UNAUTHORIZED and not await self.access.refused():
+            raise NoAccessError(f"the API server refuses our credentials: {error}")
 
     async def _go(self, api: HttpApi) -> None:
         """Let the roles begin once every kind was listed."""

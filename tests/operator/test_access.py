@@ -78,7 +78,7 @@ async def log_in(access: Access) -> bool:
 
 
 async def test_refused_credentials_are_read_again() -> None:
-    tokens = iter(["first", "first", "second"])
+    tokens = iter(["first", "second"])
     access = access_to("https://example.test", ManualClock(), lambda: next(tokens))
     await log_in(access)
 
@@ -108,7 +108,7 @@ async def test_refusals_that_were_followed_by_success_are_forgiven() -> None:
 
 
 async def test_credentials_that_cannot_be_read_for_a_moment_stay_as_they_are() -> None:
-    tokens = iter(["first", "first"])
+    tokens = iter(["first"])
 
     def token() -> str:
         try:

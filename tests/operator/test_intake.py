@@ -192,3 +192,39 @@ async def test_an_unusable_pod_that_waits_is_absent_and_says_why(world: World) -
     assert world.refused == [
         ("dra-scheduler", "InvalidObject", "$.spec.tolerations[0].tolerationSeconds: Expected `int | null`, got `str`")
     ]
+
+
+def test_the_answer_to_an_own_write_is_taken_in_at_once(world: World) -> None:
+    world.intake.learn(raw(pod("p"), 7))
+
+    assert world.told == [("changed", "p")]
+
+
+def test_an_answer_that_comes_after_its_object_has_gone_is_too_late(world: World) -> None:
+    world.watches[Pod].changed(9)
+    world.see(Pod, "DELETED", raw(pod("p"), 9))
+
+    world.intake.learn(raw(pod("p"), 7))
+
+    assert world.cache.get(Pod, KEY) is None
+
+
+def test_an_event_that_was_on_its_way_before_an_own_write_does_not_undo_it(world: World) -> None:
+    world.watches[Pod].changed(6)
+    world.intake.learn(raw(pod("p", node_name="n1"), 7))
+
+    world.see(Pod, "MODIFIED", raw(pod("p"), 6))
+
+    current = world.cache.get(Pod, KEY)
+    assert current is not None
+    assert current.spec.node_name == "n1"
+
+
+def test_answers_about_other_kinds_and_dying_objects_teach_nothing(world: World) -> None:
+    dying = raw(pod("p"), 7)
+    dying["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+
+    world.intake.learn(dying)
+    world.intake.learn({"kind": "Status", "apiVersion": "v1", "metadata": {}})
+
+    assert world.told == []
