@@ -88,9 +88,8 @@ class _Reader:
         self.priorities: list[PriorityClass] = []
 
     def take(self, manifest: Manifest) -> None:
-        named = self._names.complete(manifest)
-        with self.noting_problems(named.file):
-            self._sort(named)
+        with self.noting_problems(manifest.file):
+            self._sort(self._names.complete(manifest))
 
     @contextmanager
     def noting_problems(self, file: str) -> Iterator[None]:
@@ -145,7 +144,7 @@ def _with_controllers(reader: _Reader) -> Iterator[KubernetesObject]:
         {value.key: value for value in given if isinstance(value, ResourceClaim)},
         {key_of(value): value for value in given if isinstance(value, ResourceClaimTemplate)},
     )
-    yield from (maker.serve(with_uid(pod)) for pod in pods)
+    yield from (maker.serve(with_uid(pod)) for pod in sorted(pods, key=key_of))
     yield from maker.claims.values()
     yield from (value for value in given if not isinstance(value, ResourceClaim))
 

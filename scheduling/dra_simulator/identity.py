@@ -1,5 +1,6 @@
 """Names, namespaces and uids that the API server would give, the same ones every time."""
 
+import json
 import uuid
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +14,8 @@ from dra_simulator.load import Manifest
 
 CLUSTER_SCOPED = frozenset({"Node", "ResourceSlice", "DeviceClass", "PriorityClass"})
 NAME_SPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "dra-scheduler.dev")
-SUFFIX_LENGTH = 5
+# Longer than the server's, which tries again where a name is taken: here, no name depends on the others.
+SUFFIX_LENGTH = 10
 T = TypeVar("T", bound=KubernetesObject)
 
 
@@ -42,7 +44,9 @@ class Names:
             named["namespace"] = self._namespace
         prefix = named.get("generateName")
         if not named.get("name") and isinstance(prefix, str) and prefix:
-            named["name"] = prefix + self._suffix(kind, str(named.get("namespace")), prefix)
+            # Named after its content, the object has the same name wherever in the input it stands.
+            content = json.dumps(raw, sort_keys=True, default=str)
+            named["name"] = prefix + self._suffix(kind, str(named.get("namespace")), prefix, content)
         return Manifest(file=manifest.file, raw={**raw, "metadata": named})
 
     def _suffix(self, *of: str) -> str:
