@@ -8,7 +8,7 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from dra_binder.backoff import LONGEST_PAUSE, limit_of, pause_after
-from dra_binder.errors import ApiError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
+from dra_binder.errors import ApiError, ConflictError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
 from dra_binder.plan import Bound, Plan, claim_keys, make_plan, pod_key_of, pod_uid_of, special_names, standing
 from dra_binder.ports import Ports
 from dra_binder.prechecks import is_contended, refusal
@@ -270,8 +270,14 @@ class _Run:
             await self.ports.bind_requests.patch_status(self.request, status)
 
     async def _delete(self) -> None:
-        with suppress(MissingError):
+        try:
             await self.ports.bind_requests.delete(self.request)
+        except MissingError:
+            return
+        except ConflictError:
+            shown = self.ports.view.bind_request(self.request.key)
+            if shown is not None and shown.metadata.uid == self.request.metadata.uid:
+                raise
 
     async def _insist(self, action: Callable[[], Awaitable[T]]) -> T | ApiError:
         """Repeat what must not be left out; return its result, or the last error if the server stays out of reach."""

@@ -61,6 +61,20 @@ async def test_a_new_pod_of_the_same_name_is_never_bound_by_the_old_decision(wri
     assert world.server.all(BindRequest) == ()
 
 
+async def test_a_bind_request_that_is_another_one_already_is_not_deleted_again_and_again() -> None:
+    world = World()
+    world.add_extended()
+    owner = replace_pod(world)
+    (old,) = world.server.all(BindRequest)
+    world.server.remove(BindRequest, old.key)
+    new = world.server.put(bind_request(owner))
+    world.start()
+
+    assert isinstance(await world.run(old), Gone)
+    assert world.server.clock.seconds == 0
+    assert world.server.all(BindRequest) == (new,)
+
+
 async def test_the_new_pod_may_have_the_devices_then() -> None:
     world = World()
     world.add_extended()

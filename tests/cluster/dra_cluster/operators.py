@@ -19,7 +19,7 @@ from dra_controlplane.waiting import wait_until
 
 BY_PROGRAM = (sys.executable, "-m", "dra_operator")
 BY_KOPF = (sys.executable, "-m", "kopf", "run", "-m", "dra_operator", "--all-namespaces", "--standalone")
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
 
 
 class RunningOperator:
