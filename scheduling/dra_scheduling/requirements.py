@@ -12,6 +12,7 @@ import msgspec
 from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
 NODE_NAME_FIELD = "metadata.name"
+MOST_DIGITS = 19
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,9 +115,10 @@ def term_matches(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -
 def whole_number(text: str) -> int | None:
     """Return the 64-bit number written in `text` as Kubernetes reads it (a sign and ASCII digits), or None."""
     digits = text[1:] if text[:1] in {"+", "-"} else text
-    if not (digits.isascii() and digits.isdigit()):
+    # Python refuses to convert thousands of digits, which a selector or a label in a file may well have.
+    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > MOST_DIGITS:
         return None
-    number = int(text)
+    number = int(digits.lstrip("0") or "0") * (-1 if text.startswith("-") else 1)
     return number if -(2**63) <= number < 2**63 else None
 
 

@@ -46,7 +46,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a Job has ended."""
         conditions = _mapping(self.raw.get("status")).get("conditions")
         return isinstance(conditions, list) and any(
-            _mapping(condition).get("type") in {"Complete", "Failed"} and _mapping(condition).get("status") == "True"
+            _mapping(condition).get("type") in ("Complete", "Failed") and _mapping(condition).get("status") == "True"
             for condition in conditions
         )
 

@@ -111,6 +111,11 @@ def test_a_finished_job_has_no_pods_to_come() -> None:
     assert names(workload("batch/v1.Job", "TEMPLATE", rest=done)) == []
 
 
+def test_a_job_whose_conditions_are_none_is_taken_as_running() -> None:
+    odd = "status: {conditions: [{type: [Complete]}, 7, null]}"
+    assert names(workload("batch/v1.Job", "TEMPLATE", rest=odd)) == ["w-0"]
+
+
 def test_a_running_job_has_as_many_pods_as_are_active() -> None:
     spec = "parallelism: 3, completions: 9, TEMPLATE"
     assert names(workload("batch/v1.Job", spec, rest="status: {active: 1, succeeded: 8}")) == ["w-0"]
