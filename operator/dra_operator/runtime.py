@@ -20,6 +20,7 @@ from dra_operator.kinds import Kind, Resource
 from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
 from dra_operator.metrics import DEVICES_TAKEN
+from dra_operator.pacing import Clock
 from dra_operator.permissions import missing, needed, unserved
 from dra_operator.probes import HttpServer
 from dra_operator.scheduler import SchedulerRole
@@ -65,11 +66,18 @@ class RunningRole(Protocol):
 class Runtime:
     """Everything of one process. `stop_process` is called when it cannot go on; `failure` then says why."""
 
-    def __init__(self, settings: Settings, *, stop_process: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        stop_process: Callable[[], None] | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
         self.settings = settings
         self.failure = ""
         self._stop_process = stop_process or _terminate
-        self._clock = time.monotonic
+        self._clock = clock
+        self._silent: tuple[str, ...] = ()
         self.cache = Cache()
         self.watches = Watches(self._clock, self._listed)
         self.view = ClusterView(
@@ -229,16 +237,19 @@ class Runtime:
             await asyncio.sleep(RECHECK_SECONDS)
 
     async def _watch_the_watches(self) -> None:
-        silent: tuple[str, ...] = ()
-        limit = self.settings.watch_silence_seconds
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            before, silent = silent, self.watches.silent(limit)
-            if silent and silent != before:
-                _log.warning("watches say nothing", kinds=silent, seconds=limit)
-            abandoned = self.watches.abandoned(ABANDONED_FACTOR * limit)
-            if abandoned:
-                self.fail(f"nobody watches {', '.join(abandoned)} any more")
+            self.look_at_watches()
+
+    def look_at_watches(self) -> None:
+        """Say which watches are silent; end the process where nobody even asks any more."""
+        limit = self.settings.watch_silence_seconds
+        before, self._silent = self._silent, self.watches.silent(limit)
+        if self._silent and self._silent != before:
+            _log.warning("watches say nothing", kinds=self._silent, seconds=limit)
+        abandoned = self.watches.abandoned(ABANDONED_FACTOR * limit)
+        if abandoned:
+            self.fail(f"nobody watches {', '.join(abandoned)} any more")
 
     def _listed(self, resource: Resource, uids: frozenset[str]) -> None:
         if self._intake is not None:

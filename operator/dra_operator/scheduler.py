@@ -25,6 +25,12 @@ WRITERS = 16
 UNWRITTEN = "BindRequestNotWritten"
 
 
+def steady_wall_clock() -> Clock:
+    """Return a clock that shows the time of day, and that nobody can set while it runs."""
+    offset = time.time() - time.monotonic()
+    return lambda: offset + time.monotonic()
+
+
 class SchedulerRole:
     """Everything that the role is made of. Lives on the event loop, apart from its thread."""
 
@@ -46,7 +52,7 @@ class SchedulerRole:
         core = SchedulerCore(Cluster(settings.scheduler_name), SchedulingQueue(), cycle_pods=settings.cycle_pods)
         self._thread = CycleThread(
             core,
-            clock=time.time,
+            clock=steady_wall_clock(),
             deliver=self._deliver,
             failed=lambda error: self._call(failed, f"the scheduling thread ended: {error!r}"),
         )

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 from structlog.typing import FilteringBoundLogger
 
@@ -121,6 +122,28 @@ async def test_a_decision_that_came_while_the_former_ran_is_carried_out_after_it
     await world.carrier.end("p", Failed("no", 1))
 
     assert world.carrier.begun == ["p", "p"]
+
+
+async def test_bind_requests_that_name_no_pod_do_not_wait_for_each_other(world: World) -> None:
+    nameless = [request_of(name) for name in "ab"]
+    await world.see(
+        *(msgspec.structs.replace(one, spec=msgspec.structs.replace(one.spec, pod_uid="")) for one in nameless)
+    )
+
+    assert world.carrier.begun == ["a", "b"]
+
+
+async def test_another_bind_request_for_the_same_pod_waits_for_the_first(world: World) -> None:
+    await world.see(request_of("p"))
+    other = msgspec.structs.replace(
+        request_of("p"), metadata=msgspec.structs.replace(request_of("p").metadata, name="q", uid="other")
+    )
+    await world.see(other)
+    assert world.carrier.begun == ["p"]
+
+    await world.bound("p")
+
+    assert world.carrier.begun == ["p", "q"]
 
 
 async def test_no_more_binds_run_at_once_than_allowed() -> None:

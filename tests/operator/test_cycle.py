@@ -141,6 +141,16 @@ def test_a_failed_bind_is_decided_anew_after_the_pause_that_its_attempts_ask_for
     assert world.decide() == [("p", "n1")]
 
 
+def test_a_clock_that_is_ahead_does_not_make_a_pause_longer(world: World) -> None:
+    world.now = 1_767_225_600.0
+    world.gpu_node("n1")
+    world.add(gpu_pod("p"), failed(bind_request(gpu_pod("p"), "gpu-0"), 1, "2026-01-01T00:30:00Z"))
+
+    world.now += 1
+
+    assert world.decide() == [("p", "n1")]
+
+
 def test_the_pause_outlives_the_bind_request(world: World) -> None:
     world.now = 1_767_225_600.0
     world.gpu_node("n1")
