@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from dra_simulator.arguments import LATER, parser
-from dra_simulator.problems import UnusableInputError
+from dra_simulator.problems import Problem, UnusableInputError
 
 COMMANDS = {
     "simulate": "dra_simulator.commands:run_simulate",
@@ -55,6 +55,10 @@ def _run(argv: Sequence[str]) -> int:
         return run(arguments)
     except UnusableInputError as error:
         sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
+        return UNUSABLE
+    except RecursionError:
+        # Parameters of drivers are never looked into, so only writing them shows how deep they are.
+        sys.stderr.write(f"{Problem('input', 'object', '$', 'expected less deep nesting')}\n")
         return UNUSABLE
 
 

@@ -59,6 +59,10 @@ ManifestLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag not in UNKNOWN_TO_KUBERNETES]
     for first, resolvers in ManifestLoader.yaml_implicit_resolvers.items()
 }
+# What Python has types of its own for, JSON and so Kubernetes has not: these tags change nothing about a value.
+for tag, plain in (("set", "map"), ("omap", "seq"), ("pairs", "seq"), ("timestamp", "str")):
+    construct = FastestLoader.yaml_constructors[f"tag:yaml.org,2002:{plain}"]
+    ManifestLoader.add_constructor(f"tag:yaml.org,2002:{tag}", construct)
 ManifestLoader.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-+0123456789"))
 ManifestLoader.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+.0123456789"))
 

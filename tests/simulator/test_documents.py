@@ -25,9 +25,13 @@ FLOOD = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("yes", True),
         ("16Gi", "16Gi"),
         ("~", None),
+        ("!!timestamp 2025-04-08", "2025-04-08"),
+        ("!!set {b, a}", {"b": None, "a": None}),
+        ("!!omap [a: 1]", [{"a": 1}]),
+        ("!!pairs [a: 1]", [{"a": 1}]),
     ],
 )
-def test_scalars_are_what_kubernetes_takes_them_for(text: str, value: object) -> None:
+def test_values_are_what_kubernetes_takes_them_for(text: str, value: object) -> None:
     assert list(documents(f"key: {text}")) == [{"key": value}]
 
 
