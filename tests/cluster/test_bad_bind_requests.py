@@ -21,7 +21,7 @@ def bind_request(name: str, node: str, **spec: object) -> Json:
         "apiVersion": API_VERSION,
         "kind": "BindRequest",
         "metadata": {"name": name},
-        "spec": {"podName": name, "selectedNode": node, **spec},
+        "spec": {"podName": name, "selectedNode": node, "backoffLimit": 1, **spec},
     }
 
 

@@ -67,8 +67,8 @@ def test_a_crowd_is_bound_over_a_crash_of_everything(
         return [name for name in names if world.node_of(name)]
 
     world.mirror.until(lambda: len(bound()) == 16, "sixteen pods to be bound")
-    claims = [world.claim_of(name) or world.special_claim(name) for name in bound()]
-    assert [len(devices(claim)) for claim in claims] == [1] * 16
+    held = [devices(world.claim_of(name) or world.special_claim(name)) for name in bound()]
+    assert [len(names) for names in held] == [1] * 16
 
 
 def test_a_start_into_a_cluster_at_rest_writes_nothing(

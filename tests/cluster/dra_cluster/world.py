@@ -11,7 +11,13 @@ from dra_controlplane.client import ApiClient, ApiError, Json, path_of
 NODES = "v1/nodes"
 SLICES = "resource.k8s.io/v1/resourceslices"
 CLASSES = "resource.k8s.io/v1/deviceclasses"
-OF_CLUSTER = {"Node": NODES, "ResourceSlice": SLICES, "DeviceClass": CLASSES}
+OF_CLUSTER = {
+    "Node": NODES,
+    "ResourceSlice": SLICES,
+    "DeviceClass": CLASSES,
+    "PriorityClass": "scheduling.k8s.io/v1/priorityclasses",
+    "RuntimeClass": "node.k8s.io/v1/runtimeclasses",
+}
 NOT_FOUND = 404
 CONFLICT = 409
 
@@ -41,6 +47,14 @@ class World:
         if body["kind"] in OF_CLUSTER:
             self._of_cluster[OF_CLUSTER[body["kind"]], body["metadata"]["name"]] = None
         return self.api.create(body, namespace=self.namespace)
+
+    def ensure(self, body: Json) -> None:
+        """Creates an object unless there is one of that name."""
+        try:
+            self.create(body)
+        except ApiError as error:
+            if error.code != CONFLICT:
+                raise
 
     def remove(self, resource: str, name: str) -> None:
         """Deletes an object at once; one that is gone already is fine."""
