@@ -13,7 +13,7 @@ from dra_simulator.checks.everything import check
 from dra_simulator.checks.findings import Finding, Severity
 from dra_simulator.complete import World, complete
 from dra_simulator.explain import Listener, explain
-from dra_simulator.identity import key_called
+from dra_simulator.identity import pod_called
 from dra_simulator.load import load
 from dra_simulator.output import emit
 from dra_simulator.problems import Problem, UnusableInputError
@@ -62,14 +62,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 
 def _listener(world: World, name: str | None, namespace: str) -> Listener | None:
-    if name is None:
-        return None
-    key = key_called(name, namespace)
-    for pod in world.of(Pod):
-        if pod.key == key:
-            return Listener(pod)
-    message = "expected a pod of the input, as NAME or NAMESPACE/NAME"
-    raise UnusableInputError(Problem("--explain", f"Pod {key}", "-", message))
+    return None if name is None else Listener(pod_called(name, world.of(Pod), namespace, "--explain"))
 
 
 @contextmanager

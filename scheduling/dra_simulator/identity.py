@@ -3,14 +3,16 @@
 import json
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
 
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.load import Manifest
+from dra_simulator.problems import Problem, UnusableInputError
 
 CLUSTER_SCOPED = frozenset({"Node", "ResourceSlice", "DeviceClass", "PriorityClass"})
 NAME_SPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "dra-scheduler.dev")
@@ -68,7 +70,16 @@ def with_uid(value: T) -> T:
     return msgspec.structs.replace(value, metadata=msgspec.structs.replace(metadata, uid=uid))
 
 
-def key_called(name: str, namespace: str) -> ObjectKey:
-    """Return the key of what people call `NAME` or `NAMESPACE/NAME`."""
+def pod_called(name: str, pods: Iterable[Pod], namespace: str, source: str) -> Pod:
+    """Return what people call `NAME` or `NAMESPACE/NAME`, in this namespace unless they say otherwise.
+
+    Raises `UnusableInputError`, with the pods of that name in other namespaces. `source` is who asks.
+    """
     own, _, bare = name.rpartition("/")
-    return ObjectKey(own or namespace, bare)
+    key = ObjectKey(own or namespace, bare)
+    found = {pod.key: pod for pod in pods}
+    if key in found:
+        return found[key]
+    others = ", ".join(sorted(str(other) for other in found if other.name == bare))
+    message = f"expected a pod that is there, as NAME or NAMESPACE/NAME{f', such as {others}' if others else ''}"
+    raise UnusableInputError(Problem(source, f"Pod {key}", "-", message))
