@@ -148,7 +148,7 @@ def test_pods_of_another_schedulers_daemon_set_take_up_room_on_each_node() -> No
         ),
         (
             "template: {spec: {containers: [{name: main, resources: {limits: {cpu: many}}}]}}",
-            "$.spec.template.spec.containers[0].resources.limits[...]: ",
+            '$.spec.template.spec.containers[0].resources.limits["cpu"]: ',
         ),
     ],
 )
