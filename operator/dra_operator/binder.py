@@ -4,15 +4,19 @@ import datetime as dt
 import time
 from collections.abc import Coroutine
 
-from dra_binder.binder import Binder
+from structlog.typing import FilteringBoundLogger
+
+from dra_binder.binder import Binder, Ending
 from dra_binder.ports import Ports
 from dra_binder.settings import BinderSettings
+from dra_binder.undo import Leftover
 from dra_operator.binding import Binding, sleep
 from dra_operator.client import HttpApi
 from dra_operator.events import Notice, Recorder, Regarding, Severity
 from dra_operator.kube.patience import PatientRequests
 from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_operator.leader import Leadership
+from dra_operator.pacing import LevelGate
 from dra_operator.settings import Settings
 from dra_operator.status import BIND_FAILED
 from dra_operator.view import ClusterView
@@ -60,6 +64,23 @@ class EventReport:
         self._recorder.tell(notice)
 
 
+class LevelBinder:
+    """A binder that begins only when the watches of all kinds have been read."""
+
+    def __init__(self, binder: Binder, gate: LevelGate) -> None:
+        self._binder = binder
+        self._gate = gate
+
+    async def run(self, request: BindRequest, log: FilteringBoundLogger) -> Ending:
+        """Bind the pod of the BindRequest or undo everything."""
+        await self._gate.wait()
+        return await self._binder.run(request, log)
+
+    async def clean(self, leftover: Leftover, log: FilteringBoundLogger) -> None:
+        """Undo what a sweep found."""
+        await self._binder.clean(leftover, log)
+
+
 class BinderRole:
     """Everything that the role is made of. Lives on the event loop."""
 
@@ -71,6 +92,7 @@ class BinderRole:
         view: ClusterView,
         report: EventReport,
         leadership: Leadership,
+        gate: LevelGate,
     ) -> None:
         self._leadership = leadership
         requests = PatientRequests(api, sleep)
@@ -84,7 +106,7 @@ class BinderRole:
         )
         rules = BinderSettings(scheduler_name=settings.scheduler_name, settle_seconds=settings.settle_seconds)
         self._binding = Binding(
-            Binder(ports, rules),
+            LevelBinder(Binder(ports, rules), gate),
             view,
             concurrency=settings.bind_concurrency,
             may_write=lambda: leadership.is_leading,

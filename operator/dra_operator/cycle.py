@@ -58,11 +58,23 @@ class Lead(msgspec.Struct, frozen=True):
     is_leading: bool
 
 
+class Level(msgspec.Struct, frozen=True):
+    """What was known when it was asked for has been taken in, whatever its kind."""
+
+
 class Stop(msgspec.Struct, frozen=True):
     """The thread is to end."""
 
 
-Message = Changed | Removed | Written | Unwritten | Lead | Stop
+class Calls(msgspec.Struct, frozen=True, kw_only=True):
+    """What the thread calls. `ask_level` asks for one `Level` message, before which nothing is decided."""
+
+    ask_level: Callable[[], None]
+    deliver: Callable[[tuple[Outcome, ...]], None]
+    failed: Callable[[BaseException], None]
+
+
+Message = Changed | Removed | Written | Unwritten | Lead | Level | Stop
 Inbox = queue.SimpleQueue[Message]
 
 
@@ -92,7 +104,7 @@ class SchedulerCore:
                 self._unwritten(pod, now)
             case Lead(is_leading):
                 self._is_leading = is_leading
-            case Stop():
+            case Level() | Stop():
                 pass
 
     def decide(self, now: float) -> tuple[Outcome, ...]:
@@ -112,8 +124,8 @@ class SchedulerCore:
         self._measure()
         return outcomes
 
-    def next_time(self, now: float) -> float:
-        """Return how many seconds may pass before there is something to decide, if nothing happens."""
+    def pause(self, now: float) -> float:
+        """Return how many seconds may pass before there is something to decide, if nothing happens; 0 if there is."""
         when = self._queue.next_time() if self._is_leading else None
         if when is None or len(self._in_flight) >= 2 * self._cycle_pods:
             return IDLE_SECONDS
@@ -203,22 +215,15 @@ class SchedulerCore:
 
 
 class CycleThread(threading.Thread):
-    """Runs a core until it is told to stop. Calls `deliver` and `failed` from its own thread."""
+    """Runs a core until it is told to stop. Calls what `calls` holds from its own thread."""
 
-    def __init__(
-        self,
-        core: SchedulerCore,
-        *,
-        clock: Callable[[], float],
-        deliver: Callable[[tuple[Outcome, ...]], None],
-        failed: Callable[[BaseException], None],
-    ) -> None:
+    def __init__(self, core: SchedulerCore, *, clock: Callable[[], float], calls: Calls) -> None:
         super().__init__(name="scheduling cycle", daemon=True)
         self.inbox: Inbox = queue.SimpleQueue()
         self._core = core
         self._clock = clock
-        self._deliver = deliver
-        self._failed = failed
+        self._calls = calls
+        self._has_asked = False
 
     def changed(self, value: KubernetesObject) -> None:
         """Tell the core of an object; to be called from the event loop."""
@@ -235,23 +240,31 @@ class CycleThread(threading.Thread):
             while self._turn():
                 pass
         except BaseException as error:
-            self._failed(error)
+            self._calls.failed(error)
             raise
 
     def _turn(self) -> bool:
-        for message in self._messages(self._core.next_time(self._clock())):
+        is_level = False
+        for message in self._messages():
             if isinstance(message, Stop):
                 return False
+            is_level |= isinstance(message, Level)
             try:
                 self._core.take_in(message, self._clock())
             except Exception:  # noqa: BLE001  whatever it is, it concerns this object alone
                 _log.exception("an object could not be taken in", message=repr(message)[:1_000])
-        outcomes = self._core.decide(self._clock())
-        if outcomes:
-            self._deliver(outcomes)
+        if is_level:
+            self._has_asked = False
+            outcomes = self._core.decide(self._clock())
+            if outcomes:
+                self._calls.deliver(outcomes)
+        if not self._has_asked and not self._core.pause(self._clock()):
+            self._has_asked = True
+            self._calls.ask_level()
         return True
 
-    def _messages(self, seconds: float) -> Iterator[Message]:
+    def _messages(self) -> Iterator[Message]:
+        seconds = IDLE_SECONDS if self._has_asked else self._core.pause(self._clock())
         try:
             yield self.inbox.get(timeout=seconds) if seconds > 0 else self.inbox.get_nowait()
             for _ in range(BATCH):

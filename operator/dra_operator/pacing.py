@@ -1,8 +1,40 @@
-"""How fast things that may be left out or put off are written."""
+"""How fast things are done that may be left out or put off."""
 
+import asyncio
+import time
 from collections.abc import Callable
 
 Clock = Callable[[], float]
+
+LEVEL_SECONDS = 0.1
+LOOK_SECONDS = 0.002
+
+
+class LevelGate:
+    """Lets through whoever wants to act on news when the watches of all kinds have been read, or soon.
+
+    What was written together comes by different watches; whoever acts on the first part of it acts too early.
+    """
+
+    def __init__(self, is_level: Callable[[], bool]) -> None:
+        self._is_level = is_level
+        self._looking: asyncio.Task[None] | None = None
+
+    async def wait(self) -> None:
+        """Return when everything that has arrived by now has been read."""
+        # In one turn of the loop everything is read that has arrived, in the next it is on its way to the handlers.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        if self._is_level():
+            return
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        await asyncio.shield(self._looking)
+
+    async def _look(self) -> None:
+        end = time.monotonic() + LEVEL_SECONDS
+        while not self._is_level() and time.monotonic() < end:  # noqa: ASYNC110  one for all who wait
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 class TokenBucket:

@@ -20,7 +20,7 @@ from dra_operator.kinds import Kind, Resource
 from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
 from dra_operator.metrics import DEVICES_TAKEN
-from dra_operator.pacing import Clock
+from dra_operator.pacing import Clock, LevelGate
 from dra_operator.permissions import missing, needed, unserved
 from dra_operator.probes import HttpServer
 from dra_operator.scheduler import SchedulerRole
@@ -80,6 +80,7 @@ class Runtime:
         self._silent: tuple[str, ...] = ()
         self.cache = Cache()
         self.watches = Watches(self._clock, self._listed)
+        self._gate = LevelGate(self.watches.are_level)
         self.view = ClusterView(
             self.cache,
             scheduler_name=settings.scheduler_name,
@@ -172,11 +173,19 @@ class Runtime:
                 recorder=recorder,
                 leadership=leadership,
                 clock=self._clock,
+                gate=self._gate,
                 failed=self.fail,
             )
         if role is Role.BINDER:
             report = EventReport(recorder)
-            return BinderRole(self.settings, api=api, view=self.view, report=report, leadership=leadership)
+            return BinderRole(
+                self.settings,
+                api=api,
+                view=self.view,
+                report=report,
+                leadership=leadership,
+                gate=self._gate,
+            )
         return None
 
     def _pod_refused(self) -> PodRefused | None:

@@ -8,10 +8,10 @@ from dra_binder.plan import pod_key_of, pod_uid_of
 from dra_operator.api import Api
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
-from dra_operator.cycle import CycleThread, Lead, SchedulerCore, Stop, Unwritten, Written
+from dra_operator.cycle import Calls, CycleThread, Lead, Level, SchedulerCore, Stop, Unwritten, Written
 from dra_operator.events import Recorder
 from dra_operator.leader import Leadership
-from dra_operator.pacing import Clock
+from dra_operator.pacing import Clock, LevelGate
 from dra_operator.settings import Settings
 from dra_operator.status import BIND_FAILED, PodStatus
 from dra_scheduling.cluster import Cluster
@@ -43,8 +43,11 @@ class SchedulerRole:
         recorder: Recorder,
         leadership: Leadership,
         clock: Clock,
+        gate: LevelGate,
         failed: Callable[[str], None],
     ) -> None:
+        self._gate = gate
+        self._level_wanted = asyncio.Event()
         self._scheduler_name = settings.scheduler_name
         self._leadership = leadership
         self._cache = cache
@@ -53,8 +56,11 @@ class SchedulerRole:
         self._thread = CycleThread(
             core,
             clock=steady_wall_clock(),
-            deliver=self._deliver,
-            failed=lambda error: self._call(failed, f"the scheduling thread ended: {error!r}"),
+            calls=Calls(
+                ask_level=lambda: self._call(self._level_wanted.set),
+                deliver=lambda outcomes: self._call(self._decided, outcomes),
+                failed=lambda error: self._call(failed, f"the scheduling thread ended: {error!r}"),
+            ),
         )
         self._status = PodStatus(api, recorder, cache, clock=clock, may_write=lambda: leadership.is_leading)
         self._writer = BindRequestWriter(
@@ -85,7 +91,7 @@ class SchedulerRole:
     def jobs(self) -> tuple[Coroutine[None, None, None], ...]:
         """Start the thread, and return what is to run on the event loop."""
         self._thread.start()
-        return (self._status.run(), *(self._writer.run() for _ in range(WRITERS)))
+        return (self._tell_level(), self._status.run(), *(self._writer.run() for _ in range(WRITERS)))
 
     def leadership_changed(self) -> None:
         """Begin or stop to decide."""
@@ -103,14 +109,18 @@ class SchedulerRole:
             node, reason = request.spec.selected_node, request.status.reason
             self.refused(pod, BIND_FAILED, f"Could not bind to {node}: {reason}")
 
+    async def _tell_level(self) -> None:
+        while True:
+            await self._level_wanted.wait()
+            self._level_wanted.clear()
+            await self._gate.wait()
+            self._thread.inbox.put(Level())
+
     def _decided(self, outcomes: tuple[Outcome, ...]) -> None:
         for outcome in outcomes:
             self._status.decided(outcome)
             if isinstance(outcome, Assignment):
                 self._writer.submit(outcome)
-
-    def _deliver(self, outcomes: tuple[Outcome, ...]) -> None:
-        self._call(self._decided, outcomes)
 
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         # The loop is closed while a cycle ends that a stop did not wait for.

@@ -56,6 +56,11 @@ class Watch:
         return self.lists > 0 and not self._is_listing and not self._unseen
 
     @property
+    def is_level(self) -> bool:
+        """Whether everything that was read of the watch has reached its handlers."""
+        return not self._unhandled and not self._unseen
+
+    @property
     def progress(self) -> int:
         """The resource version up to which every change has reached the handlers; 0 before the first list has."""
         if self._is_listing or self._unseen:
@@ -149,6 +154,10 @@ class Watches:
     def are_synced(self) -> bool:
         """Whether every kind was listed and its list has reached the handlers."""
         return all(watch.is_synced for watch in self._watches.values())
+
+    def are_level(self) -> bool:
+        """Whether everything that was read of any watch has reached its handlers."""
+        return all(watch.is_level for watch in self._watches.values())
 
     def unlisted(self) -> tuple[str, ...]:
         """The kinds whose list has not reached the handlers yet."""

@@ -1,10 +1,23 @@
 import queue
+import threading
+from typing import Self
 
 import msgspec
 import pytest
 
 from dra_operating.objects import at, bind_request
-from dra_operator.cycle import Changed, CycleThread, Lead, Removed, SchedulerCore, Stop, Unwritten, Written
+from dra_operator.cycle import (
+    Calls,
+    Changed,
+    CycleThread,
+    Lead,
+    Level,
+    Removed,
+    SchedulerCore,
+    Stop,
+    Unwritten,
+    Written,
+)
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import bind_request as decided
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
@@ -201,43 +214,70 @@ def test_a_pod_that_makes_a_decision_fail_harms_no_other(world: World) -> None:
     world.add(gpu_pod("a"), msgspec.structs.replace(poisoned, spec=spec), gpu_pod("z"))
 
     assert world.decide() == [("a", "n1"), ("z", "n1")]
-    assert world.core.next_time(world.now) == 1.0
+    assert world.core.pause(world.now) == 1.0
 
 
-def test_the_thread_takes_in_decides_and_ends() -> None:
-    outcomes: queue.SimpleQueue[tuple[Outcome, ...]] = queue.SimpleQueue()
-    failures: list[BaseException] = []
-    core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=10)
-    thread = CycleThread(core, clock=lambda: 100.0, deliver=outcomes.put, failed=failures.append)
-    thread.start()
-    thread.inbox.put(Lead(is_leading=True))
-    thread.changed(node("n1"))
-    thread.changed(pod("p"))
+class Scheduling:
+    """A running thread, and what it called."""
 
-    (outcome,) = outcomes.get(timeout=10)
-    thread.inbox.put(Stop())
-    thread.join(timeout=10)
+    def __init__(self) -> None:
+        self.outcomes: queue.SimpleQueue[tuple[Outcome, ...]] = queue.SimpleQueue()
+        self.failures: list[BaseException] = []
+        self.questions = threading.Semaphore(0)
+        calls = Calls(ask_level=self.questions.release, deliver=self.outcomes.put, failed=self.failures.append)
+        core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=10)
+        self.thread = CycleThread(core, clock=lambda: 100.0, calls=calls)
+        self.thread.inbox.put(Lead(is_leading=True))
+
+    def __enter__(self) -> Self:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.thread.inbox.put(Stop())
+        self.thread.join(timeout=10)
+        assert not self.thread.is_alive()
+
+    def outcome(self) -> Outcome:
+        """Waits until the thread asks whether all is read, says so, and returns what it decides."""
+        assert self.questions.acquire(timeout=10)
+        self.thread.inbox.put(Level())
+        (outcome,) = self.outcomes.get(timeout=10)
+        return outcome
+
+
+def test_the_thread_takes_in_and_decides() -> None:
+    with Scheduling() as scheduling:
+        scheduling.thread.changed(node("n1"))
+        scheduling.thread.changed(pod("p"))
+
+        outcome = scheduling.outcome()
 
     assert isinstance(outcome, Assignment)
-    assert (outcome.node, failures, thread.is_alive()) == ("n1", [], False)
+    assert (outcome.node, scheduling.failures) == ("n1", [])
+
+
+def test_nothing_is_decided_before_the_rest_of_the_news_was_read() -> None:
+    with Scheduling() as scheduling:
+        scheduling.thread.changed(pod("p"))
+        assert scheduling.questions.acquire(timeout=10)
+
+        scheduling.thread.changed(node("n1"))
+        scheduling.thread.inbox.put(Level())
+        (outcome,) = scheduling.outcomes.get(timeout=10)
+
+    assert isinstance(outcome, Assignment)
 
 
 def test_an_object_that_cannot_be_taken_in_does_not_end_the_thread() -> None:
-    outcomes: queue.SimpleQueue[tuple[Outcome, ...]] = queue.SimpleQueue()
-    failures: list[BaseException] = []
-    core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=10)
-    thread = CycleThread(core, clock=lambda: 100.0, deliver=outcomes.put, failed=failures.append)
-    thread.inbox.put(Lead(is_leading=True))
-    thread.changed(Node(metadata=None))  # type: ignore[arg-type]
-    thread.changed(pod("p"))
-    thread.start()
+    with Scheduling() as scheduling:
+        scheduling.thread.changed(Node(metadata=None))  # type: ignore[arg-type]
+        scheduling.thread.changed(pod("p"))
 
-    (outcome,) = outcomes.get(timeout=10)
-    thread.inbox.put(Stop())
-    thread.join(timeout=10)
+        outcome = scheduling.outcome()
 
     assert isinstance(outcome, Unschedulable)
-    assert failures == []
+    assert scheduling.failures == []
 
 
 def test_what_was_decided_is_written_with_the_pods_uid() -> None:

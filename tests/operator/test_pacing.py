@@ -1,5 +1,7 @@
+import asyncio
+
 from dra_operating.clock import ManualClock
-from dra_operator.pacing import TokenBucket
+from dra_operator.pacing import LEVEL_SECONDS, LevelGate, TokenBucket
 
 
 def test_a_burst_goes_at_once_and_the_rest_at_the_rate() -> None:
@@ -26,3 +28,30 @@ def test_the_wait_is_until_the_next_may_go() -> None:
     bucket.take()
 
     assert bucket.wait() == 0.5
+
+
+async def test_news_is_waited_for_until_it_is_read() -> None:
+    answers = [False, False, True]
+
+    await LevelGate(lambda: answers.pop(0)).wait()
+
+    assert answers == []
+
+
+async def test_all_who_wait_look_together() -> None:
+    looks = 0
+
+    def is_level() -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 110
+
+    gate = LevelGate(is_level)
+    await asyncio.gather(*(gate.wait() for _ in range(100)))
+
+    assert looks < 120
+
+
+async def test_news_without_end_is_not_waited_for() -> None:
+    async with asyncio.timeout(20 * LEVEL_SECONDS):
+        await LevelGate(lambda: False).wait()

@@ -191,6 +191,20 @@ def test_a_watch_that_is_asked_for_is_not_abandoned() -> None:
     assert watches.abandoned(60) == ()
 
 
+def test_watches_are_level_when_everything_that_was_read_was_handled() -> None:
+    watches = Watches(ManualClock(), Listener())
+    listed(watches[ResourceClaim], 1, a=1)
+    assert not watches.are_level()
+    watches[ResourceClaim].admit(None, "a", 1)
+    assert watches.are_level()
+    watches[ResourceClaim].changed(2)
+    assert not watches.are_level()
+
+    watches[ResourceClaim].admit("MODIFIED", "a", 2)
+
+    assert watches.are_level()
+
+
 def test_every_kind_has_to_be_listed() -> None:
     watches = Watches(ManualClock(), Listener())
     for resource in WATCHED:
