@@ -109,7 +109,6 @@ class SchedulerCore:
 
     def decide(self, now: float) -> tuple[Outcome, ...]:
         """Return the outcomes for the next pods in turn; those that fit are counted in the cluster."""
-        DEVICES_HELD.set(self._cluster.ledger.taken_count)
         # Decisions that cannot be written as fast as they are made would only grow old.
         room = 2 * self._cycle_pods - len(self._in_flight)
         if not self._is_leading or room <= 0:
@@ -121,7 +120,6 @@ class SchedulerCore:
             OUTCOMES.labels(type(outcome).__name__.lower()).inc()
             if isinstance(outcome, Assignment):
                 self._in_flight.add(outcome.pod.metadata.uid)
-        self._measure()
         return outcomes
 
     def pause(self, now: float) -> float:
@@ -130,6 +128,15 @@ class SchedulerCore:
         if when is None or len(self._in_flight) >= 2 * self._cycle_pods:
             return IDLE_SECONDS
         return min(max(when - now, 0.0), IDLE_SECONDS)
+
+    def measure(self) -> None:
+        """Set the figures of /metrics to what is true now."""
+        DEVICES_HELD.set(self._cluster.ledger.taken_count)
+        depth = self._queue.depth
+        QUEUE.labels("ready").set(depth.ready)
+        QUEUE.labels("waiting").set(depth.waiting)
+        QUEUE.labels("held").set(depth.held)
+        IN_FLIGHT.set(len(self._in_flight))
 
     def _outcomes(self, pods: Sequence[Pod], now: float) -> Iterator[Outcome]:
         try:
@@ -206,13 +213,6 @@ class SchedulerCore:
         else:
             self._queue.withdraw(pod.metadata.uid)
 
-    def _measure(self) -> None:
-        depth = self._queue.depth
-        QUEUE.labels("ready").set(depth.ready)
-        QUEUE.labels("waiting").set(depth.waiting)
-        QUEUE.labels("held").set(depth.held)
-        IN_FLIGHT.set(len(self._in_flight))
-
 
 class CycleThread(threading.Thread):
     """Runs a core until it is told to stop. Calls what `calls` holds from its own thread."""
@@ -258,6 +258,7 @@ class CycleThread(threading.Thread):
             outcomes = self._core.decide(self._clock())
             if outcomes:
                 self._calls.deliver(outcomes)
+        self._core.measure()
         if not self._has_asked and not self._core.pause(self._clock()):
             self._has_asked = True
             self._calls.ask_level()

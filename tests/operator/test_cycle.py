@@ -5,6 +5,7 @@ from typing import Self
 import msgspec
 import pytest
 
+from dra_controlplane.waiting import wait_until
 from dra_operating.objects import at, bind_request
 from dra_operator.cycle import (
     Calls,
@@ -18,13 +19,25 @@ from dra_operator.cycle import (
     Unwritten,
     Written,
 )
+from dra_operator.metrics import REGISTRY
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import bind_request as decided
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
+from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.outcomes import Assignment, Outcome, Unschedulable
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.queue import SchedulingQueue
-from dra_scheduling.testing import container, devices, driver_class, node, pod, resource_slice
+from dra_scheduling.testing import (
+    allocated,
+    claim,
+    container,
+    devices,
+    driver_class,
+    node,
+    pod,
+    request,
+    resource_slice,
+)
 from dra_scheduling.wire import KubernetesObject
 
 EXTENDED = "example.com/gpu"
@@ -278,6 +291,13 @@ def test_an_object_that_cannot_be_taken_in_does_not_end_the_thread() -> None:
 
     assert isinstance(outcome, Unschedulable)
     assert scheduling.failures == []
+
+
+def test_the_figures_follow_the_news_where_there_is_nothing_to_decide() -> None:
+    with Scheduling() as scheduling:
+        scheduling.thread.changed(allocated(claim("c", request()), DeviceID("d", "n1", "gpu-0")))
+
+        wait_until(lambda: REGISTRY.get_sample_value("dra_devices_held") == 1, "the ledger's figure to follow")
 
 
 def test_what_was_decided_is_written_with_the_pods_uid() -> None:
