@@ -3,11 +3,15 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+import structlog
 from hypothesis import settings
 
 from dra_controlplane.client import ApiClient
 from dra_controlplane.errors import ControlPlaneError
 from dra_controlplane.server import ControlPlane
+
+# Fixtures that tests of one folder use. In a conftest.py there, type checkers would see two modules of one name.
+pytest_plugins = ("dra_cluster.fixtures", "dra_operating.fixtures")
 
 settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("long", deadline=None, max_examples=5_000)
@@ -21,6 +25,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.controlplane)
         if item.get_closest_marker("controlplane"):
             item.add_marker(pytest.mark.xdist_group("controlplane"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_logs() -> None:
+    """Tracebacks without the values of all variables, which take seconds."""
+    structlog.configure(processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()])
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,9 @@
+"""Fixtures of the tests that need a cluster, or several operators, of their own."""
+
 import uuid
 from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from dra_cluster.installation import ALL_ROLES, documents, install
 from dra_cluster.mirror import Mirror
@@ -11,12 +12,6 @@ from dra_cluster.proxy import Proxy
 from dra_cluster.world import World
 from dra_controlplane.errors import ControlPlaneError
 from dra_controlplane.server import ControlPlane
-
-
-@pytest.fixture(scope="session", autouse=True)
-def plain_logs() -> None:
-    """Tracebacks without the values of all variables, which take seconds."""
-    structlog.configure(processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()])
 
 
 @pytest.fixture(scope="session")

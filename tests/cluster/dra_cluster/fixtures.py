@@ -1,3 +1,5 @@
+"""Fixtures of the tests in which scheduler and binder share a cluster with the tests before and after."""
+
 from collections.abc import Generator, Iterator
 
 import pytest
