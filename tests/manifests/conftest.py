@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from dra_controlplane.client import ApiClient, Json, path_of
-from dra_demo.rights import apply_crds
+from dra_controlplane.installation import apply_crds
 
 ROOT = Path(__file__).parents[2]
 CLUSTER_SCOPED = {"Namespace", "Node", "ClusterRole", "ClusterRoleBinding", "DeviceClass", "ResourceSlice"}

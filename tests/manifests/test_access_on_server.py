@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from dra_controlplane.client import ApiClient, ApiError, Json, path_of
+from dra_controlplane.installation import resources
 from dra_controlplane.server import ControlPlane
 from dra_controlplane.waiting import wait_until
-from dra_demo.rights import resources
 
 Send = Callable[[Json], Json]
 

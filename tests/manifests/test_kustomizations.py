@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from dra_controlplane.client import Json
-from dra_demo.rights import resources
+from dra_controlplane.installation import resources
 from dra_operator.settings import SETTINGS, Settings
 
 ROOT = Path(__file__).parents[2]

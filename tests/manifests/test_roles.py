@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dra_controlplane.client import Json
-from dra_demo.rights import resources
+from dra_controlplane.installation import resources
 from dra_operator.kinds import WATCHED, Resource
 from dra_operator.permissions import Permission, needed
 from dra_operator.settings import Role, Settings

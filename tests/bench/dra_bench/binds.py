@@ -11,9 +11,8 @@ from dra_bench import world
 from dra_bench.load import LOOK_SECONDS, BoundPods, Load
 from dra_bench.processes import Cost, costs, spent
 from dra_bench.report import Say, Table
-from dra_cluster.installation import ALL_ROLES, documents, install
-from dra_cluster.installation import NAMESPACE as OPERATOR_NAMESPACE
 from dra_cluster.operators import RunningOperator
+from dra_controlplane.installation import BASE, DEVELOPMENT, OPERATOR_NAMESPACE, apply_rights, install
 from dra_controlplane.server import ControlPlane
 
 NODES = 500
@@ -65,8 +64,7 @@ def kube_scheduler(plane: ControlPlane) -> Iterator[Mapping[str, int]]:
 @contextmanager
 def one_process(plane: ControlPlane) -> Iterator[Mapping[str, int]]:
     """All roles in one process, with the shipped rights."""
-    for rights in documents(ALL_ROLES):
-        plane.client().apply(rights)
+    apply_rights(plane.client(), DEVELOPMENT)
     with operator(plane, "dra-operator", account="dra-scheduler") as running:
         running.run()
         yield {"dra-operator": running.pid}
@@ -111,7 +109,7 @@ def measure(say: Say, workloads: Sequence[Workload] = WORKLOADS) -> list[Binds]:
 def measure_one(workload: Workload, name: str, say: Say) -> Binds:
     """Measure one workload on a fresh control plane."""
     with ControlPlane() as plane:
-        install(plane.client())
+        install(plane.client(), BASE)
         with CONTESTANTS[name].start(plane) as own:
             pids = {server: plane.component(server).pid for server in SERVERS} | dict(own)
             return asyncio.run(_measure(plane, workload, name, pids, say))

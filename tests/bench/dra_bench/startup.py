@@ -11,8 +11,8 @@ from dra_bench.binds import operator
 from dra_bench.load import Load
 from dra_bench.processes import cost
 from dra_bench.report import Say, Table
-from dra_cluster.installation import ALL_ROLES, documents, install
 from dra_cluster.operators import RunningOperator
+from dra_controlplane.installation import DEVELOPMENT, install
 from dra_controlplane.server import ControlPlane
 
 NODES = 5_000
@@ -35,9 +35,7 @@ class StartUp(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 def measure(say: Say) -> list[StartUp]:
     """Measure a start beside many nodes and pods, one of which waits for a device."""
     with ControlPlane() as plane:
-        install(plane.client())
-        for rights in documents(ALL_ROLES):
-            plane.client().apply(rights)
+        install(plane.client(), DEVELOPMENT)
         with operator(plane, "dra-operator", account="dra-scheduler") as running:
             return [asyncio.run(_measure(plane, running, say))]
 

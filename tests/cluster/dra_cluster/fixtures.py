@@ -4,19 +4,19 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
-from dra_cluster.installation import install
 from dra_cluster.mirror import Mirror
 from dra_cluster.operators import Operators, RunningOperator, run_all
 from dra_cluster.proxy import Proxy
 from dra_cluster.witness import Witness, devices_taken, leftovers
 from dra_cluster.world import World
 from dra_controlplane.client import ApiClient
+from dra_controlplane.installation import BASE, install
 from dra_controlplane.server import ControlPlane
 
 
 @pytest.fixture(scope="session")
 def installed(api: ApiClient) -> None:
-    install(api)
+    install(api, BASE)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import http.client
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -11,10 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from dra_cluster.installation import login
+import yaml
+
 from dra_cluster.proxy import Proxy
+from dra_controlplane.installation import OPERATOR_NAMESPACE
+from dra_controlplane.kubeconfig import write_for_token
 from dra_controlplane.process import guarded
-from dra_controlplane.server import ControlPlane
+from dra_controlplane.server import ControlPlane, free_port
 from dra_controlplane.waiting import wait_until
 
 BY_PROGRAM = (sys.executable, "-m", "dra_operator")
@@ -38,7 +40,7 @@ class RunningOperator:
         self.log = folder / f"{name}.log"
         self.kubeconfig = kubeconfig
         self._command = tuple(command)
-        self._port = _free_port()
+        self._port = free_port()
         self._settings = dict(settings)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -177,7 +179,7 @@ class Operators:
         given = {"DRA_ROLES": roles, "DRA_LEADER_ELECT": "false"}
         operator = RunningOperator(
             name,
-            kubeconfig=login(self._plane, self._proxy, account),
+            kubeconfig=_login(self._plane, self._proxy, account),
             folder=self._plane.folder,
             settings=given | {f"DRA_{key.upper()}": value for key, value in settings.items()},
             command=command,
@@ -208,8 +210,8 @@ def run_all(*operators: RunningOperator) -> None:
         operator.wait_ready()
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def _login(plane: ControlPlane, proxy: Proxy, account: str) -> Path:
+    """A kubeconfig of a service account that reaches the server by way of the proxy."""
+    direct = plane.kubeconfig_for_service_account(OPERATOR_NAMESPACE, account)
+    token = yaml.safe_load(direct.read_text())["users"][0]["user"]["token"]
+    return write_for_token(plane.folder / f"{account}-by-proxy.kubeconfig", url=proxy.url, ca=proxy.ca, token=token)

@@ -184,7 +184,7 @@ class ControlPlane:
         return ApiClient.from_kubeconfig(self.kubeconfig_for_service_account(namespace, name))
 
     def _start_once(self) -> None:
-        self._ports = Ports(etcd=_free_port(), apiserver=_free_port())
+        self._ports = Ports(etcd=free_port(), apiserver=free_port())
         self._run("etcd", etcd_command(self._programs, self._ports, self.folder))
         self._kubeconfig_for_user("admin", group="system:masters")
         self.start_apiserver()
@@ -242,7 +242,8 @@ def _failure(component: Component, what: str) -> Exception:
     return ControlPlaneError(f"{what}; the end of its log:\n{tail}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody has at this moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

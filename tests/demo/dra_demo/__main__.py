@@ -11,11 +11,11 @@ from types import FrameType
 from rich.console import Console
 
 from dra_controlplane.errors import ControlPlaneError
+from dra_controlplane.installation import DEVELOPMENT, OPERATOR_NAMESPACE, SCHEDULER_ACCOUNT, install
 from dra_controlplane.server import ControlPlane
 from dra_controlplane.server import Ending as PlaneEnding
 from dra_demo.play import Play
 from dra_demo.program import COMMAND, Ending, Operator, ProgramError
-from dra_demo.rights import ACCOUNT, apply_crds, apply_rights
 from dra_demo.show import Screen
 
 INTERRUPTED = 130
@@ -55,9 +55,8 @@ def _run(screen: Screen, *, keeps: bool) -> int:
         api = plane.client()
         screen.say(f"  Kubernetes {api.request('GET', '/version')['gitVersion']}, export KUBECONFIG={plane.kubeconfig}")
         with screen.working("applying crds/ and the rights of manifests/overlays/development"):
-            apply_crds(api)
-            apply_rights(api)
-        account = plane.kubeconfig_for_service_account(*ACCOUNT)
+            install(api, DEVELOPMENT)
+        account = plane.kubeconfig_for_service_account(OPERATOR_NAMESPACE, SCHEDULER_ACCOUNT)
         operator = Operator(account, plane.folder / "operator.log", Ending.BY_HAND if keeps else Ending.WITH_OWNER)
         stack.enter_context(operator)
         with screen.working(f"starting {shlex.join(COMMAND)}"):
@@ -66,7 +65,7 @@ def _run(screen: Screen, *, keeps: bool) -> int:
         play = Play(api, operator, screen)
         play.set_up()
         play.run()
-        is_true = play.check(plane.client_for_service_account(*ACCOUNT))
+        is_true = play.check(plane.client_for_service_account(OPERATOR_NAMESPACE, SCHEDULER_ACCOUNT))
         _say_how_to_look_around(screen, plane, operator, keeps=keeps)
         if keeps:
             stack.pop_all()

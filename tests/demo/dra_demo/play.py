@@ -4,10 +4,11 @@ import time
 from collections.abc import Callable, Mapping
 
 from dra_controlplane.client import ApiClient
+from dra_controlplane.installation import OPERATOR_NAMESPACE, SCHEDULER_ACCOUNT
 from dra_demo.check import Finding, findings
 from dra_demo.objects import GROUP, NAMESPACE, namespace
 from dra_demo.program import Operator
-from dra_demo.rights import ACCOUNT, may, user_of
+from dra_demo.rights import may, user_of
 from dra_demo.rows import Row, rows
 from dra_demo.show import Screen
 from dra_demo.state import State, load, node_of, scheduled_condition
@@ -97,7 +98,7 @@ def _is_there(name: str, place: Place, state: State) -> bool:
 
 
 def _account(account: ApiClient) -> Finding:
-    user, expected = user_of(account), f"system:serviceaccount:{':'.join(ACCOUNT)}"
+    user, expected = user_of(account), f"system:serviceaccount:{OPERATOR_NAMESPACE}:{SCHEDULER_ACCOUNT}"
     problems = [f"expected {expected}"] if user != expected else []
     problems += [f"may {verb} {resource}" for verb, resource in FORBIDDEN if may(account, verb, resource)]
     forbidden = ", ".join(f"{verb} {resource}" for verb, resource in FORBIDDEN)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from dra_controlplane.process import guarded
+from dra_controlplane.server import free_port
 from dra_controlplane.waiting import wait_until
 
 READY_SECONDS = 60.0
@@ -35,7 +35,7 @@ class Operator:
 
     def __init__(self, account: Path, log: Path, ending: Ending) -> None:
         self.log = log
-        self.address = f"127.0.0.1:{_free_port()}"
+        self.address = f"127.0.0.1:{free_port()}"
         self._account = account
         self._guard = guarded() if ending is Ending.WITH_OWNER else []
         self._process: subprocess.Popen[bytes] | None = None
@@ -104,9 +104,3 @@ class Operator:
     def _end_of_log(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
         return "\n".join(("the end of its log:", *lines))
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from dra_cluster.installation import ALL_ROLES, documents, install
 from dra_cluster.mirror import Mirror
 from dra_cluster.operators import Operators
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World
 from dra_controlplane.errors import ControlPlaneError
+from dra_controlplane.installation import DEVELOPMENT, install
 from dra_controlplane.server import ControlPlane
 
 
@@ -22,9 +22,7 @@ def own_plane() -> Iterator[ControlPlane]:
     except ControlPlaneError as error:
         pytest.fail(str(error), pytrace=False)
     with plane:
-        install(plane.client())
-        for rights in documents(ALL_ROLES):
-            plane.client().apply(rights)
+        install(plane.client(), DEVELOPMENT)
         yield plane
 
 
