@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from dra_binder.errors import ApiError
 from dra_operator.access import Access, NoAccessError
+from dra_operator.advice import Advice
 from dra_operator.audit import Audit
 from dra_operator.binder import BinderRole, EventReport
 from dra_operator.cache import Cache
@@ -158,7 +159,8 @@ class Runtime:
             self._leaderships[role] = leadership
             self._roles[role] = running
         bad_input = BadInput(recorder, self._pod_refused())
-        self._intake = Intake(self.cache, self.watches, bad_input, (self.view, *self._roles.values()))
+        advice = Advice(recorder, self.view.pool_problem)
+        self._intake = Intake(self.cache, self.watches, bad_input, (self.view, advice, *self._roles.values()))
         api.learn = self._intake.learn
         DEVICES_TAKEN.set_function(self.view.devices_taken)
         audit = Audit(api, self.cache, self.watches, self._intake)

@@ -14,7 +14,7 @@ from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.pools import INCOMPLETE, NodePlace, PoolIndex
+from dra_scheduling.pools import INCOMPLETE, NodePlace, PoolIndex, Problem
 from dra_scheduling.requirements import matches
 from dra_scheduling.wire import KubernetesObject
 
@@ -129,13 +129,17 @@ class ClusterView:
     def presence(self, device: DeviceID, node: str) -> Presence:
         """Return whether the device is published and reachable from the node."""
         if self._pools.device(device) is None:
-            problem = dict(self._pools.problems()).get(device.pool_key)
+            problem = self.pool_problem(device.pool_key)
             is_updating = problem is not None and problem.reason == INCOMPLETE
             return Presence.UPDATING if is_updating else Presence.ABSENT
         place = self.node(node)
         if place is None or not self._pools.is_reachable(device, NodePlace(place.name, place.metadata.labels)):
             return Presence.ELSEWHERE
         return Presence.REACHABLE
+
+    def pool_problem(self, key: PoolKey) -> Problem | None:
+        """Return why a pool hands out no devices, None where it does."""
+        return self._pools.problem(key)
 
     def progress(self) -> int:
         """Return the resourceVersion up to which ResourceClaims were seen."""

@@ -204,6 +204,11 @@ class PoolIndex:
         pool = self._pools.get(key)
         return NO_NODE if pool is None else pool.reach
 
+    def problem(self, key: PoolKey) -> Problem | None:
+        """Return why a pool's devices must not be handed out, or None where they may or where there is no such pool."""
+        pool = self._pools.get(key)
+        return None if pool is None else pool.problem
+
     def problems(self) -> tuple[tuple[PoolKey, Problem], ...]:
         """Return the pools whose devices must not be handed out, in order, with the reasons."""
         return tuple((key, pool.problem) for key, pool in sorted(self._pools.items()) if pool.problem is not None)
