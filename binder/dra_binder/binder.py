@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from dra_binder.backoff import LONGEST_PAUSE, limit_of, pause_after
 from dra_binder.errors import ApiError, ConflictError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
-from dra_binder.plan import Bound, Plan, claim_keys, make_plan, pod_key_of, pod_uid_of, special_names, standing
+from dra_binder.plan import Bound, Plan, make_plan, pod_key_of, pod_uid_of, special_names, standing
 from dra_binder.ports import Ports
 from dra_binder.prechecks import is_contended, refusal
 from dra_binder.settings import DEFAULTS, BinderSettings
@@ -26,6 +26,7 @@ from dra_binder.undo import Leftover, release
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.podclaims import claim_keys
 from dra_scheduling.model.pods import Pod
 
 T = TypeVar("T")
@@ -223,7 +224,7 @@ class _Run:
         regular = {claim.key for claim in shown}
         in_status = ""
         if self.pod is not None:
-            referred = {claim for claim in claim_keys(self.pod).values() if claim.name}
+            referred = set(claim_keys(self.pod).values())
             special -= referred
             regular |= referred
             status = self.pod.status.extended_resource_claim_status

@@ -20,6 +20,7 @@ from dra_scheduling.model.claims import (
     ResourceClaimSpec,
 )
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.podclaims import claim_keys, claim_names
 from dra_scheduling.model.pods import Pod, PodExtendedResourceClaimStatus
 
 SPECIAL_INFIX = "-extended-resources-"
@@ -91,22 +92,6 @@ def standing(request: BindRequest, pod: Pod | None) -> Bound | GiveUp | Gone | N
     return None
 
 
-def claim_keys(pod: Pod) -> dict[str, ObjectKey]:
-    """Return the claim behind each entry of `pod.spec.resourceClaims`.
-
-    An entry is missing while its claim has not been created from the template; its key has no name where the pod turned
-    out to need no claim.
-    """
-    namespace = pod.metadata.namespace
-    generated = {status.name: status.resource_claim_name or "" for status in pod.status.resource_claim_statuses}
-    keys: dict[str, ObjectKey] = {}
-    for reference in pod.spec.resource_claims:
-        name = reference.resource_claim_name or generated.get(reference.name)
-        if name is not None:
-            keys[reference.name] = ObjectKey(namespace, name)
-    return keys
-
-
 def make_plan(request: BindRequest, pod: Pod) -> Plan | Stop:
     """Return what is to be written for an unbound pod.
 
@@ -119,14 +104,15 @@ def make_plan(request: BindRequest, pod: Pod) -> Plan | Stop:
     if problem is not None:
         return GiveUp(f"BindRequest {request.key} is malformed: {problem}")
     allocations = {entry.name: entry.allocation for entry in spec.resource_claim_allocations}
+    names = claim_names(pod)
     regular: dict[ObjectKey, RegularClaim] = {}
     for reference in pod.spec.resource_claims:
-        key = keys.get(reference.name)
-        if key is None:
+        if reference.name not in names:
             return Retry(
                 f"the claim for {reference.name!r} of pod {pod.key} has not been created from its template yet"
             )
-        if key.name and (key not in regular or regular[key].allocation is None):
+        key = keys.get(reference.name)
+        if key is not None and (key not in regular or regular[key].allocation is None):
             regular[key] = RegularClaim(
                 key=key,
                 is_generated=bool(reference.resource_claim_template_name),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dra_binder.allocations import clash, classes_of, devices_of, is_reserved_for, is_same_allocation, is_same_requests
 from dra_binder.errors import GiveUp, Retry
-from dra_binder.plan import Plan, RegularClaim, claim_keys, pod_key_of, standing, unknown_request
+from dra_binder.plan import Plan, RegularClaim, pod_key_of, standing, unknown_request
 from dra_binder.ports import Presence, View
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import (
@@ -14,6 +14,7 @@ from dra_scheduling.model.claims import (
     ResourceClaim,
 )
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.podclaims import claim_keys
 
 
 def refusal(
@@ -176,12 +177,19 @@ def _is_older(other: BindRequest, request: BindRequest) -> bool:
 
 
 def _is_rival(other: BindRequest, key: ObjectKey | None, allocation: AllocationResult, view: View) -> bool:
-    """Whether a BindRequest whose pod still waits gives a device of the allocation to another claim than `key`."""
+    """Whether a BindRequest whose pod still waits gives a device of the allocation to another claim than `key`.
+
+    Without a key the allocation is that of a special claim, which is no claim of another pod.
+    """
     pod = view.pod(pod_key_of(other))
     if pod is None or standing(other, pod) is not None:
         return False
     keys = claim_keys(pod)
-    promised = [entry.allocation for entry in other.spec.resource_claim_allocations if keys.get(entry.name) != key]
+    promised = [
+        entry.allocation
+        for entry in other.spec.resource_claim_allocations
+        if key is None or keys.get(entry.name) != key
+    ]
     if other.spec.extended_resource_claim_allocation is not None:
         promised.append(other.spec.extended_resource_claim_allocation.allocation)
     return any(clash(allocation, one) for one in promised)

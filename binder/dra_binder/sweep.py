@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from dra_binder.allocations import consumer_keys, is_reserved_for
-from dra_binder.plan import claim_keys, pod_uid_of
+from dra_binder.plan import pod_uid_of
 from dra_binder.undo import Leftover
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.podclaims import claim_keys
 from dra_scheduling.model.pods import Pod
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.podclaims import claim_key, made_claim
+from dra_scheduling.model.podclaims import claim_key, claim_names
 from dra_scheduling.model.pods import Pod, PodResourceClaim
 from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.requirements import matches
@@ -104,7 +104,7 @@ def _claim_behind(pod: Pod, entry: PodResourceClaim, claim_of: ClaimLookup) -> R
         return _waiting("ClaimOfAnotherPod", message) if is_foreign else claim
     if not entry.resource_claim_template_name:
         return _waiting("ClaimUnnamed", f"spec.resourceClaims, {entry.name}: expected a claim or a template")
-    if made_claim(pod, entry) is None:
+    if entry.name not in claim_names(pod):
         template = ObjectKey(pod.metadata.namespace, entry.resource_claim_template_name)
         return _waiting("ClaimNotCreated", f"ResourceClaim {entry.name} is not yet made from template {template}")
     return None

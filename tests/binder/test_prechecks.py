@@ -6,7 +6,7 @@ import pytest
 from dra_binder.binder import Failed
 from dra_binder.plan import Bound
 from dra_binder.ports import Presence
-from dra_binding.world import GENERATED, NODE, POD, SPECIAL_REQUEST, World, allocation, device, special
+from dra_binding.world import GENERATED, NODE, POD, SPECIAL_REQUEST, World, allocation, bind_request, device, special
 from dra_scheduling.model.bindrequests import (
     BindRequest,
     ResourceClaimAllocation,
@@ -14,7 +14,7 @@ from dra_scheduling.model.bindrequests import (
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Node
-from dra_scheduling.testing import allocated, claim, node, pod, request
+from dra_scheduling.testing import allocated, claim, node, pod, request, templated_pod
 
 ONE_EXTENDED = special("gpu-1")
 
@@ -258,3 +258,14 @@ async def test_a_template_claim_that_does_not_exist_yet_is_waited_for(world: Wor
     world.server.after_write = generate
 
     assert await world.run(value) == Bound(NODE)
+
+
+async def test_devices_promised_to_a_claim_that_is_not_made_yet_are_refused(world: World) -> None:
+    older = world.server.put(templated_pod("older", claims={"gpu": None}))
+    world.server.put(bind_request(older, claims={"gpu": allocation("gpu-1")}))
+    world.server.clock.seconds = 60
+    value = world.add_extended()
+
+    reason = await refuse(world, value)
+
+    assert reason == f"device {device('gpu-1')} is promised to pod default/older by BindRequest default/older"
