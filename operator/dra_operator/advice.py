@@ -20,7 +20,7 @@ MAX_REMEMBERED = 10_000
 class Advice:
     """Says each problem once, as an Event of the object.
 
-    `problem_of` returns why a pool hands out nothing. One that is incomplete is left alone: its driver is at work on it.
+    `problem_of` returns why a pool hands out nothing. An incomplete one is left alone: its driver is at work on it.
     """
 
     def __init__(self, recorder: Recorder, problem_of: Callable[[PoolKey], Problem | None]) -> None:

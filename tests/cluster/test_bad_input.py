@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from dra_cluster import objects
+from dra_cluster.etcd import overwrite
 from dra_cluster.objects import device, from_claim, from_template, request
 from dra_cluster.world import World, devices
 from dra_controlplane.client import Json
+from dra_controlplane.server import ControlPlane
 
 COUNTERS = {"consumesCounters": [{"counterSet": "nowhere", "counters": {"memory": {"value": "1"}}}]}
 SHARED = {"allowMultipleAllocations": True}
@@ -53,6 +55,7 @@ def test_slices_that_contradict_each_other_spoil_their_pool_only(world: World) -
 
     assert world.bound("bystander") == good
     world.pending("victim", "wanted", "gpu-0")
+    assert world.told(f"{bad}-b-1", "PoolInvalid", "gpu-0")
 
 
 ODD_CAPACITIES = ["-1", "1n", "1e18", "12345678901234567890123456789Ki"]
@@ -94,6 +97,36 @@ def test_a_class_that_fails_on_every_device_fails_its_users_only(world: World, c
     assert world.bound("bystander") == node
     assert error in world.pending("victim", "wanted", f"selector 2 of class {bad}")
     assert error in world.pending("also", world.resource, f"selector 2 of class {bad}")
+
+
+def test_a_stored_class_that_does_not_compile_fails_its_users_only(world: World, control_plane: ControlPlane) -> None:
+    world.gpu_node("n1", 2)
+    bad = world.gpu_class("device.driver == 'xyz'", stem="bad", extended=world.resource)
+    overwrite(control_plane.etcd_url, f"deviceclasses/{bad}", "device.driver == 'xyz'", "device.driver =+ 'xyz'")
+    world.gpu_claim("wanted", bad)
+    world.gpu_template(world.gpu_class())
+    world.pod("victim", from_claim("gpu", "wanted"))
+    world.pod("also", limits={world.resource: 1})
+    world.pod("bystander", from_template("gpu", "gpus"))
+
+    assert world.bound("bystander") == world.named("n1")
+    world.pending("victim", "wanted", f"selector 2 of class {bad}")
+    world.pending("also", world.resource, f"selector 2 of class {bad}")
+    assert world.told(bad, "InvalidSelector", "spec.selectors[1].cel.expression does not compile")
+
+
+def test_a_stored_claim_that_does_not_compile_fails_its_pod_only(world: World, control_plane: ControlPlane) -> None:
+    world.gpu_node("n1", 1)
+    gpu = world.gpu_class()
+    world.gpu_claim("wanted", gpu, "device.driver == 'xyz'")
+    key = f"resourceclaims/{world.namespace}/wanted"
+    overwrite(control_plane.etcd_url, key, "device.driver == 'xyz'", "device.driver =+ 'xyz'")
+    world.gpu_template(gpu)
+    world.pod("victim", from_claim("gpu", "wanted"))
+    world.pod("bystander", from_template("gpu", "gpus"))
+
+    assert world.bound("bystander") == world.named("n1")
+    world.pending("victim", "wanted", "selector 1 of the request")
 
 
 BAD_CLAIMS: dict[str, tuple[Any, Json, str]] = {

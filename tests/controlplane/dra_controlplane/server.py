@@ -93,6 +93,11 @@ class ControlPlane:
         return f"https://127.0.0.1:{self._ports.apiserver}"
 
     @property
+    def etcd_url(self) -> str:
+        """Where etcd answers: what is written there has passed no admission."""
+        return f"http://127.0.0.1:{self._ports.etcd}"
+
+    @property
     def ca(self) -> Path:
         """The certificate by which kube-apiserver is known."""
         return self._authority.certificate
