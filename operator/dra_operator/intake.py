@@ -156,7 +156,7 @@ class Intake:
         novelty = self._cache.put_listed(value) if event is None else self._cache.put(value)
         if novelty is Novelty.NEWS:
             for listener in self._listeners:
-                listener.changed(value)
+                self._tell(listener.changed, value)
         return novelty
 
     def _remove(self, kind: Kind, raw: Raw) -> None:
@@ -167,7 +167,13 @@ class Intake:
         gone = self._cache.drop(kind, key, uid)
         if gone is not None:
             for listener in self._listeners:
-                listener.removed(gone)
+                self._tell(listener.removed, gone)
+
+    def _tell(self, listener: Callable[[KubernetesObject], None], value: KubernetesObject) -> None:
+        try:
+            listener(value)
+        except Exception:  # noqa: BLE001  whatever it is, it concerns this object and this listener alone
+            _log.exception("an object could not be passed on", object=f"{type(value).__name__} {key_of(value)}")
 
 
 def salvage(kind: Kind, raw: Raw) -> KubernetesObject | None:

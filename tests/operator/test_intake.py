@@ -228,3 +228,18 @@ def test_answers_about_other_kinds_and_dying_objects_teach_nothing(world: World)
     world.intake.learn({"kind": "Status", "apiVersion": "v1", "metadata": {}})
 
     assert world.told == []
+
+
+def test_a_listener_that_fails_harms_no_other(world: World) -> None:
+    class Broken(World):
+        def changed(self, value: KubernetesObject) -> None:
+            raise RuntimeError(value.metadata.name)
+
+        def removed(self, value: KubernetesObject) -> None:
+            raise RuntimeError(value.metadata.name)
+
+    intake = Intake(world.cache, world.watches, BadInput(world.recorder), [Broken(), world])
+    intake.observe(Pod, "ADDED", raw(pod("p")))
+    intake.observe(Pod, "DELETED", raw(pod("p"), 2))
+
+    assert world.told == [("changed", "p"), ("removed", "p")]
