@@ -11,7 +11,7 @@ from dra_scheduling.wire import KubernetesObject
 from dra_simulator.checks.classes import class_remarks
 from dra_simulator.checks.findings import Finding, Remark
 from dra_simulator.checks.offer import Offer
-from dra_simulator.checks.pods import pod_remarks
+from dra_simulator.checks.pods import Surroundings, pod_remarks
 from dra_simulator.checks.requests import Input, claim_remarks
 from dra_simulator.checks.slices import pool_remarks, slice_remarks
 from dra_simulator.complete import World, subject_of
@@ -28,7 +28,6 @@ def check(world: World) -> tuple[Finding, ...]:
             message=remark.message,
         )
         for value, remark in _remarks(world)
-        if subject_of(value) in world.files
     }
     return tuple(sorted({*found, *map(Finding.of_problem, world.problems)}))
 
@@ -40,8 +39,11 @@ def _remarks(world: World) -> Iterator[tuple[KubernetesObject, Remark]]:
     slices = world.of(ResourceSlice)
     given = Input(index.classes, Offer(slices))
     of_pools = pool_remarks(slices)
+    around = Surroundings.of(world, index)
     owners: set[OwnerReference] = set()
     for value in world.objects:
+        if subject_of(value) not in world.files:
+            continue
         match value:
             case DeviceClass():
                 remarks = class_remarks(value, index, given.offer)
@@ -52,7 +54,7 @@ def _remarks(world: World) -> Iterator[tuple[KubernetesObject, Remark]]:
             case ResourceSlice():
                 remarks = slice_remarks(value)
             case Pod():
-                remarks = pod_remarks(value, world, index) if _is_first_of_its_kind(value, owners) else iter(())
+                remarks = pod_remarks(value, around) if _is_first_of_its_kind(value, owners) else iter(())
             case _:
                 continue
         yield from ((value, remark) for remark in remarks)

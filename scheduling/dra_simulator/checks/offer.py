@@ -14,15 +14,24 @@ from dra_scheduling.pools.pieces import Piece
 from dra_simulator.checks.findings import Remarks, error, warning
 
 
-class Choice(msgspec.Struct, frozen=True):
-    """Some devices of the input: one mask a slice."""
+class Choice(msgspec.Struct, frozen=True, eq=False):
+    """Some devices of the input: one mask a slice, and how many they are. A choice is equal to itself alone."""
 
     masks: tuple[int, ...]
+    count: int
 
-    @property
-    def count(self) -> int:
-        """The number of devices."""
-        return sum(mask.bit_count() for mask in self.masks)
+    @classmethod
+    def of(cls, masks: Iterable[int]) -> "Choice":
+        """Return the choice of these devices."""
+        chosen = tuple(masks)
+        return cls(chosen, sum(mask.bit_count() for mask in chosen))
+
+
+class Failures(NamedTuple):
+    """On how many devices a program fails, and how it does on the first of them."""
+
+    devices: int
+    first: str
 
 
 class Among(NamedTuple):
@@ -33,9 +42,12 @@ class Among(NamedTuple):
 
 
 class Offer:
-    """The devices in the newest generation of every pool of the input."""
+    """The devices in the newest generation of every pool of the input.
 
-    __slots__ = ("_pieces", "everything")
+    Answers are kept: many claims of a cluster ask for the same.
+    """
+
+    __slots__ = ("_failures", "_narrowed", "_pieces", "everything")
 
     def __init__(self, slices: Iterable[ResourceSlice]) -> None:
         pieces = [Piece(value) for value in slices]
@@ -43,15 +55,28 @@ class Offer:
         for piece in pieces:
             newest[piece.key] = max(newest.get(piece.key, 0), piece.content.spec.pool.generation)
         self._pieces = tuple(piece for piece in pieces if piece.content.spec.pool.generation == newest[piece.key])
-        self.everything = Choice(tuple(piece.everything for piece in self._pieces))
+        self.everything = Choice.of(piece.everything for piece in self._pieces)
+        self._narrowed: dict[tuple[Choice, Program], Choice] = {}
+        self._failures: dict[tuple[Choice, Program], Failures] = {}
 
     def narrowed(self, choice: Choice, program: Program) -> Choice:
         """Return the devices that the program selects among these."""
-        pairs = zip(self._pieces, choice.masks, strict=True)
-        return Choice(tuple(piece.judge(program, mask)[0] for piece, mask in pairs))
+        found = self._narrowed.get((choice, program))
+        if found is None:
+            pairs = zip(self._pieces, choice.masks, strict=True)
+            found = Choice.of(piece.judge(program, mask)[0] for piece, mask in pairs)
+            self._narrowed[choice, program] = found
+        return found
 
-    def failures(self, choice: Choice, program: Program) -> Iterator[str]:
-        """Yield the error of each of these devices that the program fails on."""
+    def failures(self, choice: Choice, program: Program) -> Failures:
+        """Return how the program fails on some of these devices."""
+        found = self._failures.get((choice, program))
+        if found is None:
+            texts = list(self._failing(choice, program))
+            found = self._failures[choice, program] = Failures(len(texts), texts[0] if texts else "")
+        return found
+
+    def _failing(self, choice: Choice, program: Program) -> Iterator[str]:
         for piece, mask in zip(self._pieces, choice.masks, strict=True):
             for number in members(piece.judge(program, mask)[1]):
                 yield piece.error_text(program, number)
@@ -88,8 +113,8 @@ def match_remarks(selectors: Sequence[DeviceSelector], path: str, offer: Offer, 
     for number, program in enumerate(programs):
         narrowed = offer.narrowed(left, program)
         if not narrowed.count:
-            failures = tuple(offer.failures(left, program))
-            failed = f"; it fails on {len(failures)} of them: {failures[0]}" if failures else ""
+            failures = offer.failures(left, program)
+            failed = f"; it fails on {failures.devices} of them: {failures.first}" if failures.devices else ""
             yield warning(
                 f"{path}[{number}].cel.expression", f"selects none of the {left.count} devices {whose}{failed}"
             )

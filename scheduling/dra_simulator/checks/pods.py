@@ -1,5 +1,7 @@
 """Pods: claims that are not there, and more devices than one pod can get."""
 
+from typing import NamedTuple
+
 from dra_scheduling.extended.choice import extended_names
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.extended.special import over_limit_everywhere
@@ -7,28 +9,40 @@ from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.podrequests import pod_requests
+from dra_scheduling.wire import KubernetesObject
 from dra_simulator.checks.findings import Remarks, error, warning
-from dra_simulator.complete import World, subject_of
+from dra_simulator.complete import Subject, World, subject_of
 
 
-def pod_remarks(pod: Pod, world: World, index: ClassIndex) -> Remarks:
+class Surroundings(NamedTuple):
+    """What pods are held against: claims and templates, the sets of resources that nodes offer, and the classes."""
+
+    claims: frozenset[Subject]
+    offers: frozenset[frozenset[str]]
+    classes: ClassIndex
+
+    @classmethod
+    def of(cls, world: World, classes: ClassIndex) -> "Surroundings":
+        """Return what the pods of the world find there."""
+        claims: tuple[KubernetesObject, ...] = (*world.of(ResourceClaim), *world.of(ResourceClaimTemplate))
+        return cls(frozenset(map(subject_of, claims)), frozenset(map(_offered, world.of(Node))), classes)
+
+
+def pod_remarks(pod: Pod, around: Surroundings) -> Remarks:
     """Yield what is wrong or suspicious in the devices that a pod asks for."""
-    subjects = {subject_of(value) for kind in (ResourceClaim, ResourceClaimTemplate) for value in world.of(kind)}
     for number, entry in enumerate(pod.spec.resource_claims):
         for kind, field, name in (
             ("ResourceClaim", "resourceClaimName", entry.resource_claim_name),
             ("ResourceClaimTemplate", "resourceClaimTemplateName", entry.resource_claim_template_name),
         ):
-            if name and (kind, ObjectKey(pod.metadata.namespace, name)) not in subjects:
+            if name and (kind, ObjectKey(pod.metadata.namespace, name)) not in around.claims:
                 message = f"expected a {kind} of the input, got {name}"
                 yield warning(f"$.spec.resourceClaims[{number}].{field}", message)
-    names = extended_names(pod_requests(pod))
-    if names:
-        offers = (frozenset(_offered(node) & names) for node in world.of(Node))
-        refusal = over_limit_everywhere(pod, offers, index)
+    if extended_names(pod_requests(pod)):
+        refusal = over_limit_everywhere(pod, around.offers, around.classes)
         if refusal is not None:
             yield error("$.spec.containers", refusal.message)
 
 
-def _offered(node: Node) -> set[str]:
-    return {name for name, amount in node.status.allocatable.items() if amount.nano > 0}
+def _offered(node: Node) -> frozenset[str]:
+    return frozenset(name for name, amount in node.status.allocatable.items() if amount.nano > 0)
