@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from dra_binder.backoff import LONGEST_PAUSE, limit_of, pause_after
 from dra_binder.errors import ApiError, ConflictError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
-from dra_binder.plan import Bound, Plan, make_plan, pod_key_of, pod_uid_of, special_names, standing
+from dra_binder.plan import Bound, Plan, make_plan, special_names, standing
 from dra_binder.ports import Ports
 from dra_binder.prechecks import is_contended, refusal
 from dra_binder.settings import DEFAULTS, BinderSettings
@@ -64,7 +64,7 @@ class Binder:
         Takes as long as `spec.backoffLimit` attempts with their pauses, each call being bounded by its port. May be
         cancelled or killed at any point: running the same BindRequest again goes on from what the server holds.
         """
-        if request.phase in {SUCCEEDED, FAILED}:
+        if request.has_ended:
             return Gone(f"BindRequest {request.key} is {request.phase} already")
         return await _Run(self._ports, self._settings, request, log).to_the_end()
 
@@ -90,7 +90,7 @@ class _Run:
         self.ports = ports
         self.settings = settings
         self.request = request
-        self.log = log.bind(bindrequest=str(request.key), pod=str(pod_key_of(request)), node=request.spec.selected_node)
+        self.log = log.bind(bindrequest=str(request.key), pod=str(request.pod_key), node=request.spec.selected_node)
         self.pod: Pod | None = None
         self.claims: tuple[ResourceClaim, ...] = ()
         # Attempts for an earlier decision in the same object say nothing about this one.
@@ -132,7 +132,7 @@ class _Run:
         if pod is not None and not isinstance(where, Gone):
             self.pod = pod
         if where is not None or pod is None:
-            return where or Gone(f"pod {pod_key_of(self.request)} does not exist")
+            return where or Gone(f"pod {self.request.pod_key} does not exist")
         plan = make_plan(self.request, pod)
         if not isinstance(plan, Plan):
             return plan
@@ -142,9 +142,9 @@ class _Run:
         return await settle(self.ports, self.claims, self.settings) or await bind(self.ports, self.request, plan)
 
     async def _read_pod(self) -> Pod | None:
-        key = pod_key_of(self.request)
+        key = self.request.pod_key
         pod = self.ports.view.pod(key)
-        if pod is None or pod.metadata.uid != pod_uid_of(self.request):
+        if pod is None or pod.metadata.uid != self.request.pod_uid:
             # The BindRequest may have come faster than its pod.
             return await read_pod(self.ports, key)
         return pod
@@ -206,8 +206,8 @@ class _Run:
 
     async def _undo(self) -> Pod | None:
         """Undo everything unless the pod is bound, and return the pod of that name as the server holds it now."""
-        uid = pod_uid_of(self.request)
-        pod = await read_pod(self.ports, pod_key_of(self.request))
+        uid = self.request.pod_uid
+        pod = await read_pod(self.ports, self.request.pod_key)
         if pod is not None and pod.metadata.uid == uid:
             self.pod = pod
             if pod.spec.node_name:
@@ -218,7 +218,7 @@ class _Run:
 
     def _leftover(self, uid: str) -> Leftover:
         """Return the claims to look at: those that the cache shows, and those that may have been written since."""
-        key = pod_key_of(self.request)
+        key = self.request.pod_key
         shown = tuple(self.ports.view.claims_of_pod(uid))
         special = {claim.key for claim in shown if claim.is_special_claim_of(key.name, uid)}
         regular = {claim.key for claim in shown}
@@ -245,7 +245,7 @@ class _Run:
     async def _forget(self, reason: str, pod: Pod | None) -> Ending:
         """Leave the BindRequest to the garbage collector where that will take it, else delete it."""
         is_collected = any(owner.kind == "Pod" for owner in self.request.metadata.owner_references)
-        if not is_collected or (pod is not None and pod.metadata.uid != pod_uid_of(self.request)):
+        if not is_collected or (pod is not None and pod.metadata.uid != self.request.pod_uid):
             told = await self._insist(self._delete)
             if isinstance(told, ApiError):
                 return Unfinished(f"{reason}; undone, but the BindRequest is still there: {told}", LONGEST_PAUSE)

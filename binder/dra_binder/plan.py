@@ -63,24 +63,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return PodExtendedResourceClaimStatus(resource_claim_name=claim.metadata.name, request_mappings=mappings)
 
 
-def pod_key_of(request: BindRequest) -> ObjectKey:
-    """Return the pod's namespace and name."""
-    return ObjectKey(request.metadata.namespace, request.spec.pod_name)
-
-
-def pod_uid_of(request: BindRequest) -> str:
-    """Return the UID of the pod that was decided about: from the spec, else from the owner reference (KAI's way)."""
-    owners = (owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod")
-    return request.spec.pod_uid or next(owners, "")
-
-
 def standing(request: BindRequest, pod: Pod | None) -> Bound | GiveUp | Gone | None:
     """Return where the pod has got to, or None while it waits to be bound."""
-    uid = pod_uid_of(request)
+    uid = request.pod_uid
     if pod is not None and not uid:
         return GiveUp(f"BindRequest {request.key} is malformed: it names no pod UID, in podUID or as owner")
     if pod is None or pod.metadata.uid != uid:
-        return Gone(f"pod {pod_key_of(request)} with UID {uid} no longer exists")
+        return Gone(f"pod {request.pod_key} with UID {uid} no longer exists")
     node = pod.spec.node_name
     if node:
         is_ours = node == request.spec.selected_node

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dra_binder.allocations import clash, classes_of, devices_of, is_reserved_for, is_same_allocation, is_same_requests
 from dra_binder.errors import GiveUp, Retry
-from dra_binder.plan import Plan, RegularClaim, pod_key_of, standing, unknown_request
+from dra_binder.plan import Plan, RegularClaim, standing, unknown_request
 from dra_binder.ports import Presence, View
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import (
@@ -165,7 +165,7 @@ def _taken(
                     return GiveUp(f"device {device} is held by claim {claim.key}")
             for other in view.bind_requests_holding(device):
                 if _is_older(other, request) and _is_rival(other, key, allocation, view):
-                    return GiveUp(f"device {device} is promised to pod {pod_key_of(other)} by BindRequest {other.key}")
+                    return GiveUp(f"device {device} is promised to pod {other.pod_key} by BindRequest {other.key}")
     return None
 
 
@@ -181,7 +181,7 @@ def _is_rival(other: BindRequest, key: ObjectKey | None, allocation: AllocationR
 
     Without a key the allocation is that of a special claim, which is no claim of another pod.
     """
-    pod = view.pod(pod_key_of(other))
+    pod = view.pod(other.pod_key)
     if pod is None or standing(other, pod) is not None:
         return False
     keys = claim_keys(pod)

@@ -130,7 +130,7 @@ async def read_pod(ports: Ports, key: ObjectKey) -> Pod | None:
 
 async def _look(ports: Ports, request: BindRequest, otherwise: Retry) -> Bound | Stop:
     """Return where the pod has got to according to the server, `otherwise` if it still waits."""
-    pod = await read_pod(ports, ObjectKey(request.metadata.namespace, request.spec.pod_name))
+    pod = await read_pod(ports, request.pod_key)
     return standing(request, pod) or otherwise
 
 

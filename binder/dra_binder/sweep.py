@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from dra_binder.allocations import consumer_keys, is_reserved_for
-from dra_binder.plan import pod_uid_of
 from dra_binder.undo import Leftover
-from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
+from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.podclaims import claim_keys
@@ -33,10 +32,10 @@ def sweep(
     pods to them. To be called before any bind starts, or without the pods that one is running for.
     """
     living = sorted(
-        (request for request in bind_requests if request.phase not in {SUCCEEDED, FAILED}),
+        (request for request in bind_requests if not request.has_ended),
         key=lambda one: (one.metadata.creation_timestamp, one.metadata.uid),
     )
-    spoken_for = {pod_uid_of(request) for request in living}
+    spoken_for = {request.pod_uid for request in living}
     held: dict[ObjectKey, list[ResourceClaim]] = {}
     for claim in claims:
         for key, uid in consumer_keys(claim):

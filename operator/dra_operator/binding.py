@@ -10,14 +10,13 @@ from structlog.typing import FilteringBoundLogger
 from dra_binder.allocations import consumer_keys
 from dra_binder.binder import Ending, Unfinished
 from dra_binder.errors import ApiError
-from dra_binder.plan import pod_uid_of
 from dra_binder.sweep import sweep
 from dra_binder.undo import Leftover
 from dra_operator.logs import log
 from dra_operator.metrics import BIND_SECONDS, BINDING, BINDS
 from dra_operator.pacing import Clock
 from dra_operator.view import ClusterView
-from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
+from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 
@@ -83,7 +82,7 @@ class Binding:
         match value:
             case BindRequest():
                 self._consider(value)
-                self._suspect([pod_uid_of(value)])
+                self._suspect([value.pod_uid])
             case ResourceClaim():
                 self._suspect(self._view.pods_of_claim(value.key))
             case _:
@@ -93,7 +92,7 @@ class Binding:
         """Take note of a BindRequest that is gone."""
         if isinstance(value, BindRequest):
             self._ended.pop(value.metadata.uid, None)
-            self._suspect([pod_uid_of(value)])
+            self._suspect([value.pod_uid])
 
     def lead(self) -> None:
         """Take up everything that is unfinished; to be called when this replica becomes the active one."""
@@ -146,7 +145,7 @@ class Binding:
 
     def _is_due(self, request: BindRequest) -> bool:
         return (
-            request.phase not in {SUCCEEDED, FAILED}
+            not request.has_ended
             and not request.metadata.is_deleting
             and self._ended.get(request.metadata.uid) != request.metadata.generation
         )
@@ -207,7 +206,7 @@ class Binding:
 
 def _whose(request: BindRequest) -> str:
     """Return what only one bind may run for at a time: the pod, or the BindRequest itself where it names none."""
-    return pod_uid_of(request) or str(request.key)
+    return request.pod_uid or str(request.key)
 
 
 def _never() -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import msgspec
 
 from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
-from dra_binder.plan import pod_uid_of
 from dra_operator.api import Api, Json
 from dra_operator.cache import Cache
 from dra_operator.kinds import BIND_REQUESTS
@@ -109,7 +108,7 @@ class BindRequestWriter:
 
     async def _write_over(self, found: BindRequest | None, assignment: Assignment) -> bool:
         wanted = bind_request(assignment, self._backoff_limit)
-        if found is not None and pod_uid_of(found) != assignment.pod.metadata.uid:
+        if found is not None and found.pod_uid != assignment.pod.metadata.uid:
             await self._delete(found)
             found = None
         if found is None:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from dra_binder.plan import pod_key_of, pod_uid_of
 from dra_operator.logs import log
 from dra_operator.metrics import CYCLE_SECONDS, DEVICES_HELD, IN_FLIGHT, OUTCOMES, QUEUE
 from dra_scheduling.cluster import Cluster
@@ -160,8 +159,8 @@ class SchedulerCore:
         wake = self._cluster.apply(value)
         if isinstance(value, BindRequest):
             self._remember(value)
-            self._note_failure(pod_key_of(value), now)
-            self._look_at(pod_key_of(value), now)
+            self._note_failure(value.pod_key, now)
+            self._look_at(value.pod_key, now)
         elif isinstance(value, Pod):
             self._note_failure(value.key, now)
             self._look_at(value.key, now)
@@ -172,8 +171,8 @@ class SchedulerCore:
             self._queue.forget(value.metadata.uid)
         wake = self._cluster.remove(type(value), key_of(value))
         if isinstance(value, BindRequest):
-            self._failed.pop(pod_key_of(value), None)
-            self._look_at(pod_key_of(value), now)
+            self._failed.pop(value.pod_key, None)
+            self._look_at(value.pod_key, now)
         self._queue.wake(wake, now)
 
     def _unwritten(self, pod: Pod, now: float) -> None:
@@ -187,15 +186,15 @@ class SchedulerCore:
 
     def _remember(self, request: BindRequest) -> None:
         if request.phase == FAILED:
-            self._failed[pod_key_of(request)] = request
+            self._failed[request.pod_key] = request
         else:
-            self._failed.pop(pod_key_of(request), None)
+            self._failed.pop(request.pod_key, None)
 
     def _note_failure(self, key: ObjectKey, now: float) -> None:
         """Let the pod of a failed BindRequest pause, whichever of the two was seen first."""
         request = self._failed.get(key)
-        if request is not None and self._is_there(key, pod_uid_of(request)):
-            self._queue.failed(pod_uid_of(request), request.status.failed_attempts, _moment(request, now))
+        if request is not None and self._is_there(key, request.pod_uid):
+            self._queue.failed(request.pod_uid, request.status.failed_attempts, _moment(request, now))
 
     def _is_there(self, key: ObjectKey, uid: str) -> bool:
         pod = self._cluster.pod(key)

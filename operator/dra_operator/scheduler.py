@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 
-from dra_binder.plan import pod_key_of, pod_uid_of
 from dra_operator.api import Api
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
@@ -104,8 +103,8 @@ class SchedulerRole:
             await asyncio.to_thread(self._thread.join, seconds)
 
     def _bind_failed(self, request: BindRequest) -> None:
-        pod = self._cache.get(Pod, pod_key_of(request))
-        if pod is not None and pod.metadata.uid == pod_uid_of(request) and not pod.spec.node_name:
+        pod = self._cache.get(Pod, request.pod_key)
+        if pod is not None and pod.metadata.uid == request.pod_uid and not pod.spec.node_name:
             node, reason = request.spec.selected_node, request.status.reason
             self.refused(pod, BIND_FAILED, f"Could not bind to {node}: {reason}")
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from dra_binder.allocations import consumer_keys, devices_of
-from dra_binder.plan import pod_uid_of
 from dra_binder.ports import Presence
 from dra_operator.cache import Cache
 from dra_operator.marks import Index, M
 from dra_operator.rivals import Rivals
-from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
+from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector
@@ -48,7 +47,7 @@ class ClusterView:
                 self._claim_changed(value)
             case BindRequest():
                 self._requests_by_device.set(value.key, _asked_for(value))
-                self._requests_by_pod.set(value.key, (pod_uid_of(value),))
+                self._requests_by_pod.set(value.key, (value.pod_uid,))
             case ResourceSlice():
                 self._pools.apply(value)
             case Node():
@@ -180,7 +179,7 @@ class ClusterView:
 
 
 def _asked_for(request: BindRequest) -> Iterator[DeviceID]:
-    if request.phase in {SUCCEEDED, FAILED}:
+    if request.has_ended:
         return
     for claim in request.spec.resource_claim_allocations:
         yield from devices_of(claim.allocation)

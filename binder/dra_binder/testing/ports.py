@@ -9,7 +9,7 @@ from dra_binder.errors import ConflictError
 from dra_binder.plan import unknown_request
 from dra_binder.ports import Ports, Presence
 from dra_binder.testing.server import InMemoryServer, S, Stored, invalid
-from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest, BindRequestStatus
+from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import (
     MAX_CONSUMERS_PER_CLAIM,
     DeviceRequest,
@@ -165,9 +165,7 @@ class InMemoryView:
 
     def bind_requests_holding(self, device: DeviceID) -> Iterable[BindRequest]:
         return tuple(
-            request
-            for request in self.all(BindRequest)
-            if request.phase not in {SUCCEEDED, FAILED} and device in _promised(request)
+            request for request in self.all(BindRequest) if not request.has_ended and device in _promised(request)
         )
 
     def claim(self, key: ObjectKey) -> ResourceClaim | None:

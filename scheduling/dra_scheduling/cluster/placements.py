@@ -89,7 +89,7 @@ class Placements:
 
     def apply_bind_request(self, request: BindRequest) -> Wake:
         """Take over a BindRequest's state; it takes the place of the plan that it was written from."""
-        key = ObjectKey(request.metadata.namespace, request.spec.pod_name)
+        key = request.pod_key
         former = self._pod_of.get(request.key, key)
         change = self.remove_bind_request(request.key) if former != key else Wake.NOTHING
         self._requests.setdefault(key, {})[request.key] = request
@@ -193,9 +193,7 @@ def _room(commitment: Commitment) -> tuple[str, str, Charge]:
 
 def _is_for(request: BindRequest, pod: Pod) -> bool:
     """Whether the BindRequest means this pod and not an earlier one of its name."""
-    owners = [owner.uid for owner in request.metadata.owner_references if owner.kind == "Pod"]
-    meant = request.spec.pod_uid or next(iter(owners), pod.metadata.uid)
-    return meant == pod.metadata.uid
+    return (request.pod_uid or pod.metadata.uid) == pod.metadata.uid
 
 
 def _intents(

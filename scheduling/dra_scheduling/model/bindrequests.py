@@ -74,7 +74,23 @@ class BindRequest(Value, frozen=True):
         return ObjectKey(self.metadata.namespace, self.metadata.name)
 
     @property
+    def pod_key(self) -> ObjectKey:
+        """Namespace and name of the pod."""
+        return ObjectKey(self.metadata.namespace, self.spec.pod_name)
+
+    @property
+    def pod_uid(self) -> str:
+        """The UID of the pod that was decided about: from the spec, else of the owner (KAI's way), else empty."""
+        owners = (owner.uid for owner in self.metadata.owner_references if owner.kind == "Pod")
+        return self.spec.pod_uid or next(owners, "")
+
+    @property
     def phase(self) -> str:
         """The phase of the present generation: a status about an older decision says nothing about this one."""
         observed = self.status.observed_generation
         return self.status.phase if observed in {0, self.metadata.generation} else ""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the decision was carried out or given up."""
+        return self.phase in {SUCCEEDED, FAILED}
