@@ -1,0 +1,105 @@
+"""One world put to Kubernetes and to us: the same answer, a difference with a known reason, or one without."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from dra_oracle.check import faults, prepared
+from dra_oracle.kubernetes import Answer, Kubernetes
+from dra_oracle.likeness import unlikeness
+from dra_oracle.ours import Ours, ours
+from dra_oracle.reasons import REASONS, Reason
+from dra_oracle.world import World
+
+TOO_LARGE = "exceeds the claim limit"
+
+Asked = Callable[[World], Ours]
+
+
+class Kind(StrEnum):
+    """How two answers stand to one another."""
+
+    SAME = "same"
+    EXPLAINED = "explained"
+    UNSUPPORTED = "unsupported"
+    UNDECIDED = "undecided"
+    UNEXPLAINED = "unexplained"
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The comparison of one world. `reasons` are the names of what explains it, `text` says what differs."""
+
+    kind: Kind
+    theirs: Answer
+    mine: Ours
+    reasons: tuple[str, ...] = ()
+    text: str = ""
+
+
+def compare(kubernetes: Kubernetes, world: World, asked: Asked = ours) -> Outcome:
+    """Kubernetes' answer beside ours, which has to keep every rule as well."""
+    theirs, mine = kubernetes.ask(world), asked(world)
+    kind, text = _standing(world, theirs, mine)
+    found: Sequence[Reason] = ()
+    if kind == Kind.EXPLAINED:
+        found = _explanation(kubernetes, world, theirs, mine)
+        kind = Kind.EXPLAINED if found else Kind.UNEXPLAINED
+    return Outcome(kind=kind, theirs=theirs, mine=mine, text=text, reasons=tuple(reason.name for reason in found))
+
+
+def _standing(world: World, theirs: Answer, mine: Ours) -> tuple[Kind, str]:
+    """How the answers stand to one another, as far as they themselves tell; what differs still has to be explained."""
+    if mine.verdict == "unsupported":
+        return Kind.UNSUPPORTED, mine.text
+    if mine.verdict == "exhausted":
+        return Kind.UNEXPLAINED, "our budget ended"
+    broken = faults(prepared(world, theirs.selections), mine.allocations) if mine.is_allocated else []
+    if broken:
+        return Kind.UNEXPLAINED, f"our allocation breaks a rule: {broken[0].kind}: {broken[0].text}"
+    if theirs.verdict == "timeout":
+        return Kind.UNDECIDED, "Kubernetes did not finish"
+    difference = disagreement(theirs, mine)
+    return (Kind.EXPLAINED if difference else Kind.SAME), difference
+
+
+def disagreement(theirs: Answer, mine: Ours) -> str:
+    """What the two answers differ in, or nothing."""
+    if theirs.is_allocated and mine.is_allocated:
+        return unlikeness(theirs.allocations, mine.allocations)
+    if theirs.is_allocated or mine.is_allocated or theirs.verdict == "panicked":
+        return f"Kubernetes says {_said(theirs.verdict, theirs.error)}, we say {_said(mine.verdict, mine.text)}"
+    # Both refuse. Where Kubernetes gave up on the pod, it did not say what it would have found without that mistake.
+    gave_up = theirs.verdict == "podError"
+    if TOO_LARGE not in theirs.error and gave_up != (mine.verdict == "invalid"):
+        return f"Kubernetes refuses: {_said(theirs.verdict, theirs.error)}, and we: {_said(mine.verdict, mine.text)}"
+    return ""
+
+
+def _said(verdict: str, text: str) -> str:
+    return f"{verdict} ({text})" if text else verdict
+
+
+def _explanation(kubernetes: Kubernetes, world: World, theirs: Answer, mine: Ours) -> Sequence[Reason]:
+    """The fewest reasons, one if possible, without which Kubernetes answers as we do; nothing if there are none."""
+    for reason in REASONS:
+        if _answers_alike(kubernetes, world, theirs, mine, (reason,)):
+            return (reason,)
+    needed: Sequence[Reason] = REASONS
+    if not _answers_alike(kubernetes, world, theirs, mine, needed):
+        return ()
+    for reason in REASONS:
+        fewer = tuple(each for each in needed if each is not reason)
+        if _answers_alike(kubernetes, world, theirs, mine, fewer):
+            needed = fewer
+    return needed
+
+
+def _answers_alike(kubernetes: Kubernetes, world: World, theirs: Answer, mine: Ours, reasons: Sequence[Reason]) -> bool:
+    answer, is_changed = theirs, False
+    # A second time, since what one mistake hid may be known too.
+    for reason in (*reasons, *reasons):
+        other = reason.reword(prepared(world, answer.selections)) if reason.says in answer.error else None
+        if other is not None:
+            world, answer, is_changed = other, kubernetes.ask(other), True
+    return is_changed and not disagreement(answer, mine)
