@@ -41,11 +41,11 @@ def faults(checked: Checked, allocations: tuple[Json, ...]) -> list[Fault]:
         else:
             taken.append(each)
             found += _device_faults(checked, each)
+    found = found or list(_count_faults(checked, taken))
     if found:
-        # What is not there to take cannot be judged any further.
+        # The other rules are about requests that are served, with devices that are there.
         return found
     return [
-        *_count_faults(checked, taken),
         *_possession_faults(checked, taken),
         *_constraint_faults(checked, taken),
         *counter_faults(checked.world, checked.published, taken),

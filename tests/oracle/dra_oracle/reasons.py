@@ -28,8 +28,8 @@ REASONS = (
     ),
     Reason(
         name="all-beside-broken-pool",
-        text="A request for all devices beside any incomplete or invalid pool that the node reaches ends the pod's attempt "
-        "on all nodes; here it fails, on that node, only beside one that could hold devices it selects.",
+        text="A request for all devices ends the pod's attempt on all nodes where the node reaches any incomplete or "
+        "invalid pool; here it fails, on that node, only beside one that could hold devices it selects.",
         reword=rewriting.with_all_judged_by_its_own_pools,
         says="asks for all devices, but resource pool",
     ),
