@@ -11,7 +11,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.load import Manifest
 
-CLUSTER_SCOPED = frozenset({"Node", "ResourceSlice", "DeviceClass", "PriorityClass"})
+CLUSTER_SCOPED = frozenset({"Node", "Namespace", "ResourceSlice", "DeviceClass", "DeviceTaintRule", "PriorityClass"})
 NAME_SPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "dra-scheduler.dev")
 SUFFIX_LENGTH = 5
 T = TypeVar("T", bound=KubernetesObject)

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dra_scheduling.allocation.allocator import Allocated, Exhausted, Impossible, allocate
+from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.claims import DeviceRequest, ResourceClaimSpec
 from dra_scheduling.model.slices import ResourceSlice

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from dra_scheduling.changes import ChangeLog
-from dra_scheduling.ledger import Holder, Ledger, Source
+from dra_scheduling.cluster.holdings import held_by
+from dra_scheduling.ledger import Held, Holder, Ledger, Source
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.pods import Pod
@@ -68,7 +69,8 @@ class ClaimBook:
         owner = _special_owner(claim)
         if owner:
             self._special.setdefault(owner, set()).add(claim.key)
-        freed = self._hold(Source("claim", claim.metadata.uid), _holder(claim), _devices(claim.status.allocation))
+        held = held_by(_holder(claim), claim.status.allocation)
+        freed = self._hold(Source("claim", claim.metadata.uid), held)
         return _help_of(before, claim) | (Wake.DEVICES if freed else Wake.NOTHING)
 
     def remove(self, key: ObjectKey) -> Wake:
@@ -82,7 +84,7 @@ class ClaimBook:
         """Hold what a BindRequest or plan of the pod gives away, until `withdraw`."""
         for entry, key, allocation in intents:
             holder = _special_holder(pod_uid) if key is None else str(key)
-            self._hold(_intent_source(pod_uid, entry), holder, _devices(allocation))
+            self._hold(_intent_source(pod_uid, entry), held_by(holder, allocation))
             if key is not None:
                 self._intents.setdefault(key, {})[pod_uid] = allocation
 
@@ -106,36 +108,36 @@ class ClaimBook:
         return self._release(Source("claim", claim.metadata.uid))
 
     def _release(self, source: Source) -> list[DeviceID]:
-        return self._hold(source, "", ())
+        return self._hold(source, Held(""))
 
-    def _hold(self, source: Source, holder: Holder, devices: tuple[DeviceID, ...]) -> list[DeviceID]:
-        """Let the source hold these devices instead of what it held; return the devices that became free."""
+    def _hold(self, source: Source, now: Held) -> list[DeviceID]:
+        """Let the source hold this instead of what it held; return the devices that became free, or parts of them."""
         ledger = self._ledger
-        taken_before = {device for device in devices if ledger.is_taken(device)}
-        held_before = ledger.release(source)
-        if devices:
-            ledger.hold(source, holder, devices)
-        freed = [device for device in held_before if not ledger.is_taken(device)]
-        self._note(freed, [device for device in devices if device not in taken_before])
+        before = ledger.held.get(source, Held(""))
+        if before == now:
+            return []
+        taken = [device for device in now.devices if not ledger.is_taken(device)]
+        taken += [share.device for share in now.shares if not ledger.has_share(now.holder, share)]
+        if now.everything:
+            ledger.hold(source, now.holder, now.devices, now.shares)
+            for key in {device.pool_key for device in now.everything}:
+                self._pools.teach(key, ledger)
+        else:
+            ledger.release(source)
+        freed = [device for device in before.devices if not ledger.is_taken(device)]
+        freed += [share.device for share in before.shares if not ledger.has_share(before.holder, share)]
+        self._note(freed, taken)
         return freed
 
     def _note(self, freed: list[DeviceID], taken: list[DeviceID]) -> None:
-        reaches = {device.pool_key: self._pools.reach_of(device.pool_key) for device in (*freed, *taken)}
-        for device in freed:
-            if reaches[device.pool_key].is_everywhere:
-                self._changes.everything_changed()
+        reaches = {device: self._pools.reach_of_device(device) for device in (*freed, *taken)}
+        if any(reaches[device].is_everywhere for device in freed):
+            self._changes.everything_changed()
         for device in taken:
-            if reaches[device.pool_key].is_everywhere:
+            if reaches[device].is_everywhere:
                 self._changes.shared_takes += 1
         for node in sorted({node for reach in reaches.values() for node in reach.nodes}):
             self._changes.changed(node)
-
-
-def _devices(allocation: AllocationResult | None) -> tuple[DeviceID, ...]:
-    """Return the devices that an allocation occupies; admin access occupies nothing."""
-    if allocation is None:
-        return ()
-    return tuple(result.device_id for result in allocation.devices.results if not result.admin_access)
 
 
 def _special_owner(claim: ResourceClaim) -> str:

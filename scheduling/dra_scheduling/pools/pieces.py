@@ -1,18 +1,24 @@
 """A ResourceSlice with what is worked out about its devices once and for all of its life."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import msgspec
 
 from dra_scheduling.cel import DeviceView, EvaluationError, Program
-from dra_scheduling.model.ids import PoolKey
-from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorTerm
+from dra_scheduling.features import BINDING_CONDITIONS, DEVICE_TAINTS, PARTITIONABLE_DEVICES, Features
+from dra_scheduling.ledger import Charge
+from dra_scheduling.model.ids import DeviceID, PoolKey
+from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorTerm, Taint, Toleration
 from dra_scheduling.model.slices import Device, ResourceSlice
+from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.pools.bits import members
-from dra_scheduling.pools.features import UNSUPPORTED_NEEDS
+from dra_scheduling.pools.counters import charge_of
+from dra_scheduling.pools.features import unmet_needs
 from dra_scheduling.pools.views import device_view
 from dra_scheduling.requirements import term_matches
 
+BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+"""A device with such a taint is for those who tolerate it; other effects, unknown ones too, mean nothing here."""
 MAX_KEPT_ANSWERS = 256
 """Answers are kept for this many programs a slice. Users write selectors, so their number has no bound of its own."""
 
@@ -102,35 +108,78 @@ class Piece:
 
     __slots__ = (
         "_answers",
+        "_features",
         "_views",
+        "charges",
         "content",
         "devices",
         "everything",
+        "has_conditions",
         "key",
         "name",
         "needs",
         "pinned",
         "placements",
         "reach",
+        "shareable",
+        "taints",
         "unusable",
     )
 
-    def __init__(self, content: ResourceSlice) -> None:
+    def __init__(self, content: ResourceSlice, features: Features, rules: Iterable[DeviceTaintRule] = ()) -> None:
         spec = content.spec
+        self._features = features
         self.content = content
         self.name = content.metadata.name
         self.key = PoolKey(spec.driver, spec.pool.name)
         self.devices = spec.devices
         self.everything = (1 << len(spec.devices)) - 1
-        self.placements = _placements(content)
+        self.placements = _placements(content, features)
         self.reach = _reach(self.placements)
         self.pinned = _pinned(spec.devices, self.placements)
-        self.needs = _needs(spec.devices)
+        self.shareable = _mask_of([device.allow_multiple_allocations for device in spec.devices])
+        self.has_conditions = features.has(BINDING_CONDITIONS) and any(
+            device.binding_conditions or device.binding_failure_conditions for device in spec.devices
+        )
+        self.charges: tuple[Charge, ...] = ()
+        if any(device.consumes_counters for device in spec.devices):
+            self.charges = tuple(charge_of(device) for device in spec.devices)
+        self.needs = unmet_needs(spec.devices, features)
         self.unusable = 0
         for mask in self.needs.values():
             self.unusable |= mask
+        self.taints: dict[int, tuple[Taint, ...]] = {}
+        self.follow(rules)
         self._views: list[DeviceView] | None = None
         self._answers: dict[Program, list[int]] = {}
+
+    def follow(self, rules: Iterable[DeviceTaintRule]) -> None:
+        """Let the devices have their own taints and those of the rules that select them, and no others."""
+        self.taints = {}
+        if not self._features.has(DEVICE_TAINTS):
+            return
+        mine = [rule for rule in rules if self.is_selected_by(rule)]
+        for number, device in enumerate(self.devices):
+            taints = device.taints
+            if mine:
+                id_ = DeviceID(*self.key, device.name)
+                taints = (*taints, *(rule.spec.taint for rule in mine if _selects(rule, id_)))
+            blocking = tuple(taint for taint in taints if taint.effect in BLOCKING_EFFECTS)
+            if blocking:
+                self.taints[number] = blocking
+
+    def is_selected_by(self, rule: DeviceTaintRule) -> bool:
+        """Whether the rule may taint devices of the pool."""
+        selector, pool = rule.spec.device_selector, self.key
+        return selector is None or (selector.driver in {None, pool.driver} and selector.pool in {None, pool.pool})
+
+    def closed_to(self, tolerations: tuple[Toleration, ...]) -> int:
+        """Return the devices with a taint that none of the tolerations covers."""
+        mask = 0
+        for number, taints in self.taints.items():
+            if not all(any(toleration.tolerates(taint) for toleration in tolerations) for taint in taints):
+                mask |= 1 << number
+        return mask
 
     def visible_on(self, place: NodePlace) -> int:
         """Return the devices that the node reaches."""
@@ -179,9 +228,11 @@ class Piece:
         return self._views
 
 
-def _placements(content: ResourceSlice) -> Placements:
+def _placements(content: ResourceSlice, features: Features) -> Placements:
     """Return one placement for the whole slice, or one a device where the devices say it themselves."""
     spec = content.spec
+    if spec.per_device_node_selection and not features.has(PARTITIONABLE_DEVICES):
+        return Placement(is_closed=True)
     if spec.per_device_node_selection:
         return tuple(
             Placement.of(device.node_name, device.node_selector)
@@ -211,14 +262,13 @@ def _pinned(devices: tuple[Device, ...], placements: Placements) -> int:
     return mask
 
 
-def _needs(devices: tuple[Device, ...]) -> Mapping[str, int]:
-    """Return, for every feature that is not offered, the devices that need it; features nobody needs are left out."""
-    found: dict[str, int] = {}
-    for need in UNSUPPORTED_NEEDS:
-        mask = 0
-        for number, device in enumerate(devices):
-            if need.is_needed_by(device):
-                mask |= 1 << number
-        if mask:
-            found[need.name] = mask
-    return found
+def _mask_of(truths: Iterable[bool]) -> int:
+    mask = 0
+    for number, truth in enumerate(truths):
+        mask |= truth << number
+    return mask
+
+
+def _selects(rule: DeviceTaintRule, device: DeviceID) -> bool:
+    selector = rule.spec.device_selector
+    return selector is None or selector.selects(device)
