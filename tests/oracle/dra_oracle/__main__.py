@@ -80,7 +80,7 @@ def _summary(counts: Counter[tuple[Kind, tuple[str, ...]]], allocated: int, seco
         print(f"{kinds[kind]:>8}  {kind}")
     for reason in REASONS:
         if reasons[reason.name]:
-            print(f"{reasons[reason.name]:>8}  {reason.name}: {reason.text}")
+            print(f"{reasons[reason.name]:>8}  {reason.name}: {reason.theirs}; here {reason.ours}")
 
 
 def _show_smallest(kubernetes: Kubernetes, world: World, outcome: Outcome) -> None:

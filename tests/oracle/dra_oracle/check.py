@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dra_oracle.kubernetes import Selected
-from dra_oracle.published import Key, Published, Spot, published
+from dra_oracle.published import Key, Published, Spot, published, result_key
 from dra_oracle.scopes import config_faults, selector_faults
 from dra_oracle.stock import capacity_faults, counter_faults
-from dra_oracle.taking import Fault, Taken
+from dra_oracle.taking import Fault, Taken, plain_tolerations
 from dra_oracle.wishes import Choices, Wish, choices, consumption, doubtful, is_shareable, wishes_of
 from dra_oracle.world import Json, World
 
@@ -60,7 +60,7 @@ def _taken(checked: Checked, allocations: tuple[Json, ...]) -> Iterator[Taken | 
     wishes = {(wish.claim, wish.name): wish for wish in wishes_of(checked.world)}
     for claim, allocation in enumerate(allocations):
         for result in allocation["devices"].get("results", ()):
-            key = result["driver"], result["pool"], result["device"]
+            key = result_key(result)
             wish, spot = wishes.get((claim, result["request"])), checked.published.usable.get(key)
             problem = checked.published.broken.get(key[:2])
             if wish is None:
@@ -142,10 +142,14 @@ def all_of(choices: Choices, wish: Wish) -> dict[Key, Spot]:
 
 def _possession_faults(checked: Checked, taken: list[Taken]) -> Iterator[Fault]:
     held = [each for each in checked.world.held if not each.get("adminAccess")]
-    dedicated = {(each["driver"], each["pool"], each["device"]) for each in held if "shareID" not in each}
+    dedicated = {result_key(each) for each in held if "shareID" not in each}
     owners: set[Key] = set()
+    watched: set[tuple[int, Key]] = set()
     for each in taken:
         if each.wish.is_admin:
+            if (each.claim, each.key) in watched:
+                yield Fault("twice", f"claim {each.claim} has admin access to {each} twice")
+            watched.add((each.claim, each.key))
             continue
         if each.key in dedicated:
             yield Fault("taken", f"{each} is somebody else's")
@@ -185,8 +189,10 @@ def _values(each: Taken, name: str) -> frozenset[tuple[str, object]]:
 
 def _field_faults(taken: list[Taken]) -> Iterator[Fault]:
     for each in taken:
+        asked = plain_tolerations(each.wish.content.get("tolerations"))
+        if plain_tolerations(each.result.get("tolerations")) != asked:
+            yield Fault("field", f"tolerations of {each} are {each.result.get('tolerations')}, expected {asked}")
         expected = {
-            "tolerations": each.wish.content.get("tolerations", []),
             "bindingConditions": each.spot.device.get("bindingConditions", []),
             "bindingFailureConditions": each.spot.device.get("bindingFailureConditions", []),
         }

@@ -10,7 +10,7 @@ from dra_oracle.kubernetes import Answer, Kubernetes
 from dra_oracle.likeness import unlikeness
 from dra_oracle.ours import Ours, ours
 from dra_oracle.reasons import REASONS, Reason
-from dra_oracle.world import World
+from dra_oracle.world import Json, World
 
 TOO_LARGE = "exceeds the claim limit"
 
@@ -96,10 +96,17 @@ def _explanation(kubernetes: Kubernetes, world: World, theirs: Answer, mine: Our
 
 
 def _answers_alike(kubernetes: Kubernetes, world: World, theirs: Answer, mine: Ours, reasons: Sequence[Reason]) -> bool:
-    answer, is_changed = theirs, False
+    answer = theirs
+    restored: list[Callable[[Json], Json]] = []
     # A second time, since what one mistake hid may be known too.
     for reason in (*reasons, *reasons):
-        other = reason.reword(prepared(world, answer.selections)) if reason.says in answer.error else None
-        if other is not None:
-            world, answer, is_changed = other, kubernetes.ask(other), True
-    return is_changed and not disagreement(answer, mine)
+        if reason.says not in answer.error:
+            continue
+        other = reason.reword(prepared(world, answer.selections), mine.allocations)
+        if other is not None and other.world != world:
+            world, answer = other.world, kubernetes.ask(other.world)
+            restored.append(other.restored)
+    for restore in reversed(restored):
+        read = tuple(restore(allocation) for allocation in answer.allocations)
+        answer = msgspec.structs.replace(answer, allocations=read)
+    return bool(restored) and not disagreement(answer, mine)

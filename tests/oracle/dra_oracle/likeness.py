@@ -2,6 +2,7 @@
 
 from dra_oracle.published import amount
 from dra_oracle.scopes import plain_selector
+from dra_oracle.taking import plain_tolerations
 from dra_oracle.world import Json
 
 
@@ -26,14 +27,19 @@ def _devices(allocation: Json) -> list[object]:
             each["request"],
             (each["driver"], each["pool"], each["device"]),
             bool(each.get("adminAccess")),
-            each.get("tolerations", []),
+            plain_tolerations(each.get("tolerations")),
             each.get("bindingConditions", []),
             each.get("bindingFailureConditions", []),
-            bool(each.get("shareID")),
-            {name: amount(value) for name, value in each.get("consumedCapacity", {}).items()},
+            # What admin access says of its share counts for nobody.
+            None if each.get("adminAccess") else _share(each),
         )
         for each in allocation["devices"].get("results", ())
     ]
+
+
+def _share(result: Json) -> object:
+    consumed = {name: amount(value) for name, value in result.get("consumedCapacity", {}).items()}
+    return bool(result.get("shareID")), consumed
 
 
 def _config(allocation: Json) -> list[object]:

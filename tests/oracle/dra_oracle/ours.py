@@ -2,21 +2,36 @@
 
 import msgspec
 
-from dra_oracle.parts import FIRST_SLICE
+from dra_oracle.parts import Part
 from dra_oracle.world import Json, World
-from dra_scheduling.allocation.allocator import Allocated, Exhausted, allocate
+from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claimchecks import UNSUPPORTED
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.outcomes import Allocated, Exhausted
+from dra_scheduling.allocation.results import with_share_ids
+from dra_scheduling.cluster.holdings import held_by
+from dra_scheduling.features import Features
 from dra_scheduling.ledger import Ledger, Source
-from dra_scheduling.model.claims import ResourceClaim
-from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.reasons import Refusal
 from dra_scheduling.wire.objects import read_as, write_value
 
 BUDGET = 2_000_000
-SUPPORTED = FIRST_SLICE
-"""What the library can do."""
+SUPPORTED = frozenset(Part)
+"""What worlds may have for the library to answer them."""
+GATES = {
+    "AdminAccess": "DRAAdminAccess",
+    "PrioritizedList": "DRAPrioritizedList",
+    "PartitionableDevices": "DRAPartitionableDevices",
+    "DeviceTaints": "DRADeviceTaints",
+    "DeviceBindingAndStatus": "DRADeviceBindingConditions",
+    "ConsumableCapacity": "DRAConsumableCapacity",
+    "FractionalCapacityRange": "DRAFractionalCapacityRange",
+    "ListTypeAttributes": "DRAListTypeAttributes",
+}
+"""The feature gates behind the features of Kubernetes' allocator."""
 
 
 class Ours(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,28 +50,43 @@ class Ours(msgspec.Struct, frozen=True, kw_only=True):
 
 def ours(world: World) -> Ours:
     """What our allocator makes of the world."""
-    index, ledger = PoolIndex(), Ledger()
-    for piece in world.slices:
-        index.apply(read_as(ResourceSlice, piece))
-    for number, result in enumerate(world.held):
-        if not result.get("adminAccess"):
-            ledger.hold(Source("claim", f"held-{number}"), f"held-{number}", [_device_id(result)])
-    classes = {each["metadata"]["name"]: read_as(DeviceClass, each) for each in world.classes}
-    claims: list[ParsedClaim] = []
-    for each in world.claims:
-        claim = read_as(ResourceClaim, each)
-        parsed = parse_claim(claim.metadata.name, claim.spec, classes)
-        if not isinstance(parsed, ParsedClaim):
-            return Ours(verdict="unsupported" if parsed.reason == UNSUPPORTED else "invalid", text=parsed.message)
-        claims.append(parsed)
+    features = Features.of({gate: name in world.features for name, gate in GATES.items()})
+    claims = [read_as(ResourceClaim, each) for each in world.claims]
+    parsed = _parsed(world, claims, features)
+    if isinstance(parsed, Refusal):
+        return Ours(verdict="unsupported" if parsed.reason == UNSUPPORTED else "invalid", text=parsed.message)
+    index, ledger = _cluster(world, features)
     metadata = world.node["metadata"]
-    found = allocate(claims, NodePlace(metadata["name"], metadata.get("labels", {})), index, ledger, BUDGET)
+    found = allocate(parsed, NodePlace(metadata["name"], metadata.get("labels", {})), index, ledger, BUDGET)
     if isinstance(found, Allocated):
-        plain: tuple[Json, ...] = tuple(write_value(each) for each in found.allocations)
+        written = [
+            write_value(with_share_ids(value, claim.metadata.uid or claim.metadata.name))
+            for value, claim in zip(found.allocations, claims, strict=True)
+        ]
+        # Written and read again, as the API server gets it.
+        plain = msgspec.json.decode(msgspec.json.encode(written), type=tuple[Json, ...])
         return Ours(verdict="allocated", steps=found.steps, allocations=plain)
     verdict = "exhausted" if isinstance(found, Exhausted) else "impossible"
     return Ours(verdict=verdict, text=found.refusal.message, steps=found.steps)
 
 
-def _device_id(result: Json) -> DeviceID:
-    return DeviceID(result["driver"], result["pool"], result["device"])
+def _parsed(world: World, claims: list[ResourceClaim], features: Features) -> list[ParsedClaim] | Refusal:
+    classes = {each["metadata"]["name"]: read_as(DeviceClass, each) for each in world.classes}
+    parsed = []
+    for claim in claims:
+        found = parse_claim(claim.metadata.name, claim.spec, classes, features)
+        if isinstance(found, Refusal):
+            return found
+        parsed.append(found)
+    return parsed
+
+
+def _cluster(world: World, features: Features) -> tuple[PoolIndex, Ledger]:
+    index, ledger = PoolIndex(features), Ledger()
+    for piece in world.slices:
+        index.apply(read_as(ResourceSlice, piece))
+    for number, result in enumerate(world.held):
+        holder = f"held-{number}"
+        held = held_by(holder, read_as(AllocationResult, {"devices": {"results": [result]}}))
+        ledger.hold(Source("claim", holder), holder, held.devices, held.shares)
+    return index, ledger

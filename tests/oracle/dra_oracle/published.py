@@ -12,6 +12,8 @@ from dra_oracle.world import Json, World
 Key = tuple[str, str, str]
 """Driver, pool and device."""
 PoolKey = tuple[str, str]
+Counter = tuple[str, str]
+"""A counter set and a counter of it."""
 UNITS = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
@@ -35,8 +37,8 @@ class Published(NamedTuple):
     broken: dict[PoolKey, str]
     hidden: dict[PoolKey, list[Spot]]
     reached: frozenset[PoolKey]
-    totals: dict[PoolKey, dict[tuple[str, str], Fraction]]
-    charges: dict[Key, list[tuple[tuple[str, str], Fraction]]]
+    totals: dict[PoolKey, dict[Counter, Fraction]]
+    charges: dict[Key, list[tuple[Counter, Fraction]]]
 
 
 def amount(text: object) -> Fraction:
@@ -52,6 +54,11 @@ def amount(text: object) -> Fraction:
 def pool_key(piece: Json) -> PoolKey:
     """The pool of a slice."""
     return piece["spec"]["driver"], piece["spec"]["pool"]["name"]
+
+
+def result_key(result: Json) -> Key:
+    """The device of a result."""
+    return result["driver"], result["pool"], result["device"]
 
 
 def current_pieces(world: World) -> dict[PoolKey, list[tuple[int, Json]]]:
@@ -96,15 +103,26 @@ def _problem(pieces: list[Json]) -> str:
         return "duplicates"
     if len(pieces) != counts.pop():
         return "incomplete"
+    return "" if _are_counters_known(pieces) else "counters"
+
+
+def _are_counters_known(pieces: list[Json]) -> bool:
     sets = [each["name"] for piece in pieces for each in piece["spec"].get("sharedCounters", ())]
+    uses = [
+        use
+        for piece in pieces
+        for device in piece["spec"].get("devices", ())
+        for use in device.get("consumesCounters", ())
+    ]
     known = _totals(iter(pieces))
-    charges = _charges(("", ""), iter(pieces)).values()
-    if len(set(sets)) < len(sets) or any(counter not in known for charge in charges for counter, _ in charge):
-        return "counters"
-    return ""
+    return (
+        len(set(sets)) == len(sets)
+        and {use["counterSet"] for use in uses} <= set(sets)
+        and all((use["counterSet"], name) in known for use in uses for name in use["counters"])
+    )
 
 
-def _totals(pieces: Iterator[Json]) -> dict[tuple[str, str], Fraction]:
+def _totals(pieces: Iterator[Json]) -> dict[Counter, Fraction]:
     return {
         (each["name"], name): amount(counter["value"])
         for piece in pieces
@@ -113,7 +131,7 @@ def _totals(pieces: Iterator[Json]) -> dict[tuple[str, str], Fraction]:
     }
 
 
-def _charges(key: PoolKey, pieces: Iterator[Json]) -> dict[Key, list[tuple[tuple[str, str], Fraction]]]:
+def _charges(key: PoolKey, pieces: Iterator[Json]) -> dict[Key, list[tuple[Counter, Fraction]]]:
     return {
         (*key, device["name"]): [
             ((each["counterSet"], name), amount(counter["value"]))

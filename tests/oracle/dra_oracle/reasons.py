@@ -1,4 +1,4 @@
-"""Every known reason why Kubernetes answers a world otherwise than we do, and where it comes from."""
+"""Every known reason why Kubernetes answers a world otherwise than we do."""
 
 import msgspec
 
@@ -13,7 +13,8 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str
-    text: str
+    theirs: str
+    ours: str
     reword: Rewording
     says: str = ""
 
@@ -21,46 +22,86 @@ class Reason(msgspec.Struct, frozen=True, kw_only=True):
 REASONS = (
     Reason(
         name="failing-selector",
-        text="A selector that fails on one device at run time ends the pod's attempt on all nodes; "
-        "here that device does not match.",
+        theirs="a selector that fails on one device at run time ends the pod's attempt on all nodes",
+        ours="that device does not match",
         reword=rewriting.with_selections_spelled_out,
         says="CEL runtime error",
     ),
     Reason(
         name="all-beside-broken-pool",
-        text="A request for all devices ends the pod's attempt on all nodes where the node reaches any incomplete or "
-        "invalid pool; here it fails, on that node, only beside one that could hold devices it selects.",
-        reword=rewriting.with_all_judged_by_its_own_pools,
+        theirs="a request for all devices ends the pod's attempt on all nodes where the node reaches any incomplete or "
+        "invalid pool",
+        ours="it fails, on that node, only beside one that could hold devices it selects",
+        reword=rewriting.without_broken_pools(),
         says="asks for all devices, but resource pool",
     ),
     Reason(
         name="all-against-constraint",
-        text="A request for all devices of which one breaks a constraint ends the pod's attempt on all nodes; "
-        "here the node, or that alternative, cannot serve it.",
+        theirs="a request for all devices of which one breaks a constraint ends the pod's attempt on all nodes",
+        ours="the node, or that alternative, cannot serve it",
         reword=rewriting.with_all_counted,
         says="because a claim constraint would not be satisfied",
     ),
     Reason(
         name="uncompilable-unnoticed",
-        text="An expression that does not compile is noticed only when a device is put to it; here it makes its claim "
-        "invalid.",
+        theirs="an expression that does not compile is noticed only when a device is put to it",
+        ours="it makes its claim invalid",
         reword=rewriting.with_what_does_not_compile_found_at_once,
     ),
     Reason(
+        name="broken-alternative",
+        theirs="an alternative whose class is missing or does not compile ends the pod's attempt on all nodes, though others "
+        "would do",
+        ours="it is passed over",
+        reword=rewriting.without_broken_alternatives,
+    ),
+    Reason(
+        name="alternatives-by-request",
+        theirs="the devices of one request are never chosen anew to give a later request a better alternative",
+        ours="the best combination of alternatives is found, in the order of requests",
+        reword=rewriting.with_our_alternatives,
+    ),
+    Reason(
+        name="admin-access",
+        theirs="admin access takes part in the search like any other request: it needs counters and capacity, keeps "
+        "later requests off its devices, and cannot have what its own claim has",
+        ours="it takes nothing and needs nothing; only two such requests of one claim get different devices",
+        reword=rewriting.with_admin_access_to_copies,
+    ),
+    Reason(
+        name="draws-unseen",
+        theirs="a taken device that its pool does not publish any more draws nothing from the pool's counters",
+        ours="nothing more is handed out that draws from them, while nobody knows what it drew",
+        reword=rewriting.with_counters_closed,
+    ),
+    Reason(
+        name="share-of-whole-device",
+        theirs="a share that somebody has of a device that is not shareable any more does not keep others off it",
+        ours="it takes the device",
+        reword=rewriting.with_shares_of_whole_devices_taken,
+    ),
+    Reason(
+        name="overdrawn-elsewhere",
+        theirs="one overdrawn counter of a pool keeps back every device of the pool that draws from any counter",
+        ours="only those that draw from it",
+        reword=rewriting.without_overdrafts,
+    ),
+    Reason(
         name="former-generation",
-        text="A former generation that is complete by itself is used where the newer one has no slice for the node; "
-        "here a pool counts by its newest generation in the whole cluster.",
+        theirs="a former generation that is complete by itself is used where the newer one has no slice for the node",
+        ours="a pool counts by its newest generation in the whole cluster",
         reword=rewriting.without_former_generations,
     ),
     Reason(
         name="slice-counts-disagree",
-        text="Slices of one generation that name different resourceSliceCounts are counted by the first one seen; "
-        "here such a pool is invalid, in whatever order its slices come.",
+        theirs="slices of one generation that name different resourceSliceCounts are counted by the first one seen",
+        ours="such a pool is invalid, in whatever order its slices come",
         reword=rewriting.without_broken_pools("disagreeing"),
     ),
     Reason(
         name="name-twice-in-pool",
-        text="Two devices of one name make a pool invalid only where one node reaches both slices; here on every node.",
+        theirs="two devices of one name make a pool invalid only where one node reaches both slices",
+        ours="it is invalid on every node",
         reword=rewriting.without_broken_pools("duplicates"),
     ),
 )

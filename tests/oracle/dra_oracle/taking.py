@@ -26,3 +26,8 @@ class Taken(NamedTuple):
     def __str__(self) -> str:
         """The device's full name."""
         return "/".join(self.key)
+
+
+def plain_tolerations(value: list[Json] | None) -> list[Json]:
+    """Tolerations with what the API server fills in."""
+    return [{"operator": "Equal", **each} for each in value or ()]

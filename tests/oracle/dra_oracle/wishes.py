@@ -113,6 +113,6 @@ def doubtful(published: Published, selections: tuple[Selected, ...], wish: Wish)
     return [
         key
         for key, spots in published.hidden.items()
-        if any(spot.place in selected for spot in spots)
+        if any(spot.place in selected and consumption(spot.device, wish.amounts) is not None for spot in spots)
         or (not spots and key in published.reached and key[0] in each.possible)
     ]
