@@ -1,6 +1,6 @@
 """All pools that a node reaches, laid side by side: one numbering of devices for a search over several pools."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.pools.attributes import AttributeKey
@@ -23,19 +23,23 @@ class Board:
         self.pools: list[tuple[int, NodePool, Stock]] = []
         self.broken: list[NodePool] = []
         self.free = self.shareable = self.charged = 0
-        offset = 0
+        self._verdicts: dict[Wish, Verdict] = {}
+        self._available: dict[Wish, int] = {}
+        self.lay_out(pools, lambda pool: pool.stock(ledger))
+
+    def lay_out(self, pools: tuple[NodePool, ...], stock_of: Callable[[NodePool], Stock]) -> None:
+        """Put more pools behind those that are there."""
+        offset = self.pools[-1][0] + self.pools[-1][1].width if self.pools else 0
         for pool in sorted(pools, key=lambda pool: pool.has_conditions) if len(pools) > 1 else pools:
             if pool.pool.problem is not None:
                 self.broken.append(pool)
                 continue
-            stock = pool.stock(ledger)
+            stock = stock_of(pool)
             self.pools.append((offset, pool, stock))
             self.free |= stock.free << offset
             self.shareable |= pool.shareable << offset
             self.charged |= stock.charged << offset
             offset += pool.width
-        self._verdicts: dict[Wish, Verdict] = {}
-        self._available: dict[Wish, int] = {}
 
     def verdict(self, wish: Wish) -> Verdict:
         """Return what the wish means of all devices."""
@@ -81,6 +85,10 @@ class Board:
             for value, mask in pool.groups(attribute).items():
                 found[value] = found.get(value, 0) | mask << offset
         return found
+
+    def agreeing(self, attribute: str) -> list[int]:
+        """Return the groups of devices that agree in an attribute."""
+        return list(self.groups(attribute).values())
 
     def portions(self, wish: Wish) -> dict[int, Amounts]:
         """Return what the wish takes of each matching shareable device, by number."""

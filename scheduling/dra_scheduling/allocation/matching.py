@@ -35,14 +35,16 @@ class Bound(msgspec.Struct, frozen=True):
 
 def constraint_of(bound: Bound, board: Board) -> MatchAttribute | DistinctAttribute | Conflict:
     """Return the rule as a constraint over the groups that could satisfy it alone, or the proof that none can."""
-    groups = list(board.groups(bound.rule.attribute).values())
+    attribute = bound.rule.attribute
+    is_distinct = bound.rule.kind is RuleKind.DISTINCT
+    groups = list(board.groups(attribute).values()) if is_distinct else board.agreeing(attribute)
     known = 0
     for group in groups:
         known |= group
     for index, ask, demand in zip(bound.members, bound.asks, bound.demands, strict=True):
         if not demand.candidates & known:
             return Conflict((index,), attribute_missing(ask, bound.rule.attribute))
-    if bound.rule.kind is RuleKind.DISTINCT:
+    if is_distinct:
         return _distinct(bound, groups)
     wanted = sum(demand.wanted for demand in bound.demands)
     sizes = [_reach(group, bound.demands, board.shareable) for group in groups]

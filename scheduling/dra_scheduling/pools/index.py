@@ -68,6 +68,14 @@ class PoolIndex:
             self._on_node[node.name] = found
         return found
 
+    def wide(self) -> tuple[Pool, ...]:
+        """Return the pools that nodes could reach by their labels, those that do not exist yet included, in order."""
+        return tuple(self._pools[key] for key in sorted(self._wide))
+
+    def find(self, key: PoolKey) -> Pool | None:
+        """Return the pool of that name."""
+        return self._pools.get(key)
+
     def forget_node(self, name: str) -> None:
         """Drop what is kept for a node that went or whose labels changed."""
         self._on_node.pop(name, None)

@@ -165,9 +165,26 @@ class NodePool:
         now = None if taken is None else taken.stamp
         version = self.pool.version
         if stamp is None or stamp[0] is not now or stamp[1] is not version:
-            self._stock = self._take_stock(taken)
+            self._stock = self.stock_with(taken)
             self._stamp = (now, version)
         return self._stock
+
+    def stock_with(self, taken: TakenDevices | None) -> Stock:
+        """Return what is to be had where this is taken; nothing is kept."""
+        free, charged = self.everything, 0
+        if taken is not None:
+            dedicated, shared = self._held(taken)
+            free &= ~dedicated & ~(shared & ~self.shareable)
+            charged = shared & self.shareable
+        rooms = {number: self._room(number, taken) for number in members(self.shareable)}
+        profile = self.profile
+        if not profile.consumers:
+            return Stock(free=free, rooms=rooms, charged=charged)
+        state = CounterState({}) if taken is None else self.pool.counter_state(taken)
+        left = profile.left(self.pool.totals, state)
+        affordable = 0 if state.closed else profile.affordable(left)
+        free &= ~profile.consumers | affordable | charged
+        return Stock(free=free, rooms=rooms, charged=charged, left=left, closed=state.closed)
 
     def roomy(self, wish: Wish, stock: Stock) -> int:
         """Return the shareable devices that have room for what the wish takes of them."""
@@ -201,7 +218,10 @@ class NodePool:
 
     def face(self, asking: Asking, ledger: Ledger) -> Face:
         """Return what a search for this sees here: pools with one face can be decided once."""
-        stock = self.stock(ledger)
+        return self.face_with(asking, self.stock(ledger))
+
+    def face_with(self, asking: Asking, stock: Stock) -> Face:
+        """Return what a search for this sees where that is to be had."""
         known = self._faces.get(asking)
         if known is not None and known[0] is stock:
             return known[1]
@@ -305,22 +325,6 @@ class NodePool:
             if not fits:
                 mask |= 1 << number
         return mask
-
-    def _take_stock(self, taken: TakenDevices | None) -> Stock:
-        free, charged = self.everything, 0
-        if taken is not None:
-            dedicated, shared = self._held(taken)
-            free &= ~dedicated & ~(shared & ~self.shareable)
-            charged = shared & self.shareable
-        rooms = {number: self._room(number, taken) for number in members(self.shareable)}
-        profile = self.profile
-        if not profile.consumers:
-            return Stock(free=free, rooms=rooms, charged=charged)
-        state = CounterState({}) if taken is None else self.pool.counter_state(taken)
-        left = profile.left(self.pool.totals, state)
-        affordable = 0 if state.closed else profile.affordable(left)
-        free &= ~profile.consumers | affordable | charged
-        return Stock(free=free, rooms=rooms, charged=charged, left=left, closed=state.closed)
 
     def _held(self, taken: TakenDevices) -> tuple[int, int]:
         """Return the devices that somebody has for himself, and those that are shared."""

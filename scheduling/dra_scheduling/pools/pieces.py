@@ -19,6 +19,7 @@ from dra_scheduling.requirements import term_matches
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 """A device with such a taint is for those who tolerate it; other effects, unknown ones too, mean nothing here."""
+NOTHING_KNOWN = (0, 0, 0)
 MAX_KEPT_ANSWERS = 256
 """Answers are kept for this many programs a slice. Users write selectors, so their number has no bound of its own."""
 
@@ -151,7 +152,7 @@ class Piece:
         self.taints: dict[int, tuple[Taint, ...]] = {}
         self.follow(rules)
         self._views: list[DeviceView] | None = None
-        self._answers: dict[Program, list[int]] = {}
+        self._answers: dict[Program, tuple[int, int, int]] = {}
 
     def follow(self, rules: Iterable[DeviceTaintRule]) -> None:
         """Let the devices have their own taints and those of the rules that select them, and no others."""
@@ -194,15 +195,17 @@ class Piece:
 
         Every device is evaluated at most once a program, and only when somebody asks for it.
         """
-        answer = self._answers.get(program)
-        if answer is None:
+        known, selected, failed = self._answers.get(program, NOTHING_KNOWN)
+        unknown = asked & ~known
+        if unknown:
+            more, wrong = self._evaluate(program, unknown)
+            selected |= more
+            failed |= wrong
             if len(self._answers) >= MAX_KEPT_ANSWERS:
                 self._answers.clear()
-            answer = self._answers[program] = [0, 0, 0]
-        unknown = asked & ~answer[0]
-        if unknown:
-            self._evaluate(program, unknown, answer)
-        return answer[1] & asked, answer[2] & asked
+            # One assignment: searches that run side by side may evaluate the same device, but none loses an answer.
+            self._answers[program] = (known | unknown, selected, failed)
+        return selected & asked, failed & asked
 
     def error_text(self, program: Program, number: int) -> str:
         """Return why the program fails on the device; empty if it does not."""
@@ -212,15 +215,15 @@ class Piece:
             return str(error)
         return ""
 
-    def _evaluate(self, program: Program, unknown: int, answer: list[int]) -> None:
-        views = self._device_views()
-        for number in members(unknown):
+    def _evaluate(self, program: Program, asked: int) -> tuple[int, int]:
+        views, selected, failed = self._device_views(), 0, 0
+        for number in members(asked):
             try:
                 if program.evaluate(views[number]):
-                    answer[1] |= 1 << number
+                    selected |= 1 << number
             except EvaluationError:
-                answer[2] |= 1 << number
-        answer[0] |= unknown
+                failed |= 1 << number
+        return selected, failed
 
     def _device_views(self) -> list[DeviceView]:
         if self._views is None:
