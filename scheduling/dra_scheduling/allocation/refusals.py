@@ -8,7 +8,7 @@ from dra_scheduling.allocation.claimchecks import subject
 from dra_scheduling.allocation.counters import Overdraft
 from dra_scheduling.pools.nodepools import NodePool
 from dra_scheduling.pools.selections import Wish
-from dra_scheduling.quantity import NANO_PER_UNIT, Quantity
+from dra_scheduling.quantity import Family, Quantity
 from dra_scheduling.reasons import Refusal, Wake
 
 NO_MATCH = "NoMatchingDevice"
@@ -117,13 +117,13 @@ def counters_short(asks: Sequence[Ask], proof: Overdraft) -> Refusal:
             found=proof.left,
             found_text="there is room for {found}",
         )
-    wanted = Quantity(proof.wanted)
+    wanted = Quantity(proof.wanted, Family.BINARY)
     return Refusal(
         reason=COUNTERS,
         message=f"{subject_of(asks)}: {verb} {wanted} of the shared counter {proof.counter} at least",
         wake=ANY_DEVICE_CHANGE,
-        found=proof.left // NANO_PER_UNIT,
-        found_text="{found} is left",
+        found=proof.left,
+        found_text=f"{Quantity(proof.left, Family.BINARY)} is left",
     )
 
 

@@ -54,7 +54,7 @@ def share_id(claim_uid: str, result: DeviceRequestAllocationResult) -> str:
 
 def _result(alternative: Alternative, pool: NodePool, number: int) -> DeviceRequestAllocationResult:
     device = pool.device(number)
-    is_share = not alternative.is_admin and bool(pool.shareable >> number & 1)
+    is_share = bool(pool.shareable >> number & 1)
     return DeviceRequestAllocationResult(
         request=alternative.name,
         driver=pool.key.driver,

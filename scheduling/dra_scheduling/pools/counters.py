@@ -25,12 +25,13 @@ def charge_of(device: Device) -> Charge:
 class CounterBook:
     """The counters that the slices of one generation define, and those that their devices name."""
 
-    __slots__ = ("_clashing", "_named", "_negative", "_sets", "_undefined", "totals")
+    __slots__ = ("_clashing", "_defined", "_named", "_negative", "_sets", "_undefined", "totals")
 
     def __init__(self) -> None:
         self.totals: dict[CounterKey, int] = {}
         self._sets: dict[str, list[CounterSet]] = {}
         self._clashing: set[str] = set()
+        self._defined: set[CounterKey] = set()
         self._named: dict[CounterKey, int] = {}
         self._undefined: set[CounterKey] = set()
         self._negative: dict[str, int] = {}
@@ -47,7 +48,7 @@ class CounterBook:
         for device in devices:
             for key, amount in _named(device):
                 self._named[key] = self._named.get(key, 0) + 1
-                if key not in self.totals:
+                if key not in self._defined:
                     self._undefined.add(key)
                 if amount < 0:
                     self._negative[device.name] = self._negative.get(device.name, 0) + 1
@@ -78,21 +79,22 @@ class CounterBook:
             return f"it has two counter sets called {min(self._clashing)}"
         if self._undefined:
             name, counter = min(self._undefined)
-            return f"a device names counter {counter} of counter set {name}, which the pool does not have"
+            what = f"counter {counter} of counter set {name}" if counter else f"counter set {name}"
+            return f"a device names {what}, which the pool does not have"
         if self._negative:
             return f"device {min(self._negative)} draws a negative amount from a counter"
         return ""
 
     def _define(self, defined: CounterSet) -> None:
-        for counter, amount in defined.counters.items():
-            key = (defined.name, counter)
-            self.totals[key] = amount.value.nano
-            self._undefined.discard(key)
+        keys = _keys(defined)
+        self._defined.update(keys)
+        self._undefined.difference_update(keys)
+        self.totals.update({(defined.name, name): counter.value.nano for name, counter in defined.counters.items()})
 
     def _withdraw(self, defined: CounterSet) -> None:
-        for counter in defined.counters:
-            key = (defined.name, counter)
-            del self.totals[key]
+        for key in _keys(defined):
+            self._defined.discard(key)
+            self.totals.pop(key, None)
             if key in self._named:
                 self._undefined.add(key)
 
@@ -128,9 +130,15 @@ class CounterState:
         return cls(drawn)
 
 
+def _keys(defined: CounterSet) -> list[CounterKey]:
+    """Return the set itself, as a counter without a name, and its counters."""
+    return [(defined.name, ""), *((defined.name, counter) for counter in defined.counters)]
+
+
 def _named(device: Device) -> Iterator[tuple[CounterKey, int]]:
-    """Yield every counter that the device names, with the amount."""
+    """Yield every set and counter that the device names, with the amount."""
     for consumption in device.consumes_counters:
+        yield (consumption.counter_set, ""), 0
         for name, counter in consumption.counters.items():
             yield (consumption.counter_set, name), counter.value.nano
 
