@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from dra_scheduling.changes import ChangeLog
-from dra_scheduling.cluster.holdings import held_by
-from dra_scheduling.ledger import Held, Holder, Ledger, Source
+from dra_scheduling.cluster.holdings import held_by, holder_of, special_holder, special_owner
+from dra_scheduling.ledger import Held, Ledger, Source
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.pods import Pod
@@ -66,10 +66,10 @@ class ClaimBook:
         if before is not None and before.metadata.uid != claim.metadata.uid:
             self._drop(before)
         self._claims[claim.key] = claim
-        owner = _special_owner(claim)
+        owner = special_owner(claim)
         if owner:
             self._special.setdefault(owner, set()).add(claim.key)
-        held = held_by(_holder(claim), claim.status.allocation)
+        held = held_by(holder_of(claim), claim.status.allocation)
         freed = self._hold(Source("claim", claim.metadata.uid), held)
         return _help_of(before, claim) | (Wake.DEVICES if freed else Wake.NOTHING)
 
@@ -83,7 +83,7 @@ class ClaimBook:
     def intend(self, pod_uid: str, intents: Iterable[Intent]) -> None:
         """Hold what a BindRequest or plan of the pod gives away, until `withdraw`."""
         for entry, key, allocation in intents:
-            holder = _special_holder(pod_uid) if key is None else str(key)
+            holder = special_holder(pod_uid) if key is None else str(key)
             self._hold(_intent_source(pod_uid, entry), held_by(holder, allocation))
             if key is not None:
                 self._intents.setdefault(key, {})[pod_uid] = allocation
@@ -100,7 +100,7 @@ class ClaimBook:
         return Wake.DEVICES | Wake.CLAIMS if freed else Wake.NOTHING
 
     def _drop(self, claim: ResourceClaim) -> list[DeviceID]:
-        owner = _special_owner(claim)
+        owner = special_owner(claim)
         if owner in self._special:
             self._special[owner].discard(claim.key)
             if not self._special[owner]:
@@ -138,22 +138,6 @@ class ClaimBook:
                 self._changes.shared_takes += 1
         for node in sorted({node for reach in reaches.values() for node in reach.nodes}):
             self._changes.changed(node)
-
-
-def _special_owner(claim: ResourceClaim) -> str:
-    """Return the uid of the pod whose special claim this is, or nothing."""
-    owner = claim.metadata.controller
-    return owner.uid if owner is not None and claim.is_special_claim_of(owner.name, owner.uid) else ""
-
-
-def _holder(claim: ResourceClaim) -> Holder:
-    """Return an identity that a claim has already while it is only planned: the special claim is its pod's."""
-    owner = _special_owner(claim)
-    return _special_holder(owner) if owner else str(claim.key)
-
-
-def _special_holder(pod_uid: str) -> Holder:
-    return f"special claim of {pod_uid}"
 
 
 def _intent_source(pod_uid: str, entry: str) -> Source:
