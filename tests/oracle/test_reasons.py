@@ -1,5 +1,6 @@
 """Every reason in the table is real: Kubernetes does so, we do otherwise, and the reworded question gets our answer."""
 
+import msgspec
 import pytest
 
 from dra_oracle.building import GPU, NIC, claim, device, held, piece, request, wish, world
@@ -21,6 +22,7 @@ ONE = request("r", wish())
 ALL = request("r", wish("gpu", count=0))
 ADMIN = request("admin", wish(adminAccess=True))
 EITHER = request("r", wish("missing"), wish())
+NO_BINDING, NO_SHARING, ROUNDED = "DeviceBindingAndStatus", "ConsumableCapacity", "FractionalCapacityRange"
 GONE, SHARE = held("gone"), held("a", shareID="x")
 
 
@@ -34,6 +36,15 @@ def partitioned(*uses: tuple[str, str, str]) -> list[Json]:
     return [piece("s", *devices, count=2), piece("t", count=2, sharedCounters=sets)]
 
 
+def without(feature: str, world_: World) -> World:
+    return msgspec.structs.replace(world_, features=tuple(name for name in world_.features if name != feature))
+
+
+BOUND = device("a", bindsToNode=True)
+CORES = {"default": "100m", "validRange": {"min": "100m", "step": "100m"}}
+TENTHS = device("a", allowMultipleAllocations=True, capacity={"cores": {"value": "800m", "requestPolicy": CORES}})
+TENTH = request("r", wish(capacity={"requests": {"cores": "250m"}}))
+DISTINCT_NUMA = [{"distinctAttribute": f"{GPU}/numa"}]
 ONE_SLOT = partitioned(("a", "slots", "2"), ("b", "slots", "2"))
 OVERDRAWN = partitioned(("a", "slots", "2"), ("b", "slots", "2"), ("c", "engines", "1"))
 SECOND_CHOICE = claim(request("r0", wish()), request("r1", wish("any", IS_A), wish("any", IS_B)))
@@ -45,7 +56,7 @@ CASES = [
     ("all-against-constraint", "podError", "impossible", world([piece("s", A, B)], claim(ALL, constraints=SAME_NUMA))),
     ("all-against-constraint", "podError", "allocated",
      world([piece("s", A, B)], claim(request("r", wish(count=0), wish()), constraints=SAME_NUMA))),
-    ("uncompilable-unnoticed", "impossible", "invalid",
+    ("uncompilable-unnoticed", "impossible", "refused",
      world([piece("s", A)], claim(request("r", wish("nic", "device.driver =="))))),
     ("broken-alternative", "podError", "allocated", world([piece("s", A)], claim(EITHER))),
     ("broken-alternative", "podError", "impossible", world([], claim(EITHER))),
@@ -56,6 +67,11 @@ CASES = [
     ("draws-unseen", "allocated", "impossible", world(ONE_SLOT, claim(ONE), taken=[GONE])),
     ("share-of-whole-device", "allocated", "impossible", world([piece("s", A)], claim(ONE), taken=[SHARE])),
     ("overdrawn-elsewhere", "impossible", "allocated", world(OVERDRAWN, claim(ONE), taken=[held("a"), held("b")])),
+    ("whole-ranges", "impossible", "allocated", without(ROUNDED, world([piece("s", TENTHS)], claim(TENTH)))),
+    ("binding-switched-off", "allocated", "impossible", without(NO_BINDING, world([piece("s", BOUND)], claim(ONE)))),
+    ("sharing-switched-off", "allocated", "impossible", without(NO_SHARING, world([piece("s", TENTHS)], claim(ONE)))),
+    ("distinction-switched-off", "allocated", "refused",
+     without(NO_SHARING, world([piece("s", A)], claim(ONE, constraints=DISTINCT_NUMA)))),
     ("former-generation", "allocated", "impossible", world([piece("s", A), NEWER], claim(ONE))),
     ("slice-counts-disagree", "allocated", "impossible",
      world([piece("s", A), piece("t", B, count=3, nodeName="other")], claim(ONE))),

@@ -156,15 +156,29 @@ def _wish(dice: Dice) -> Json:
     if dice.has(Part.ALL_MODE, 0.12):
         wish["allocationMode"] = "All"
     else:
-        count = 33 if dice.has(Part.LARGE_COUNTS, 0.01) else 1 + dice.count((70, 20, 7, 3))
+        count = _count(dice)
         wish |= {"allocationMode": "ExactCount", "count": count}
     if dice.has(Part.TAINTS, 0.4):
         wish["tolerations"] = dice.some_of(TOLERATIONS, 2)
     if dice.has(Part.CAPACITY, 0.35):
-        amounts = {"memory": ("1Gi", "5Gi", "7Gi", "20Gi", "41Gi"), "cores": ("100m", "300m", "1", "1001m")}
+        none = ("0",) if Part.ZEROS in dice.parts else ()
+        amounts = {
+            "memory": ("1Gi", "5Gi", "7Gi", "20Gi", "41Gi", *none),
+            "cores": ("100m", "300m", "1", "1001m", *none),
+        }
         asked = ["memory"] if dice.luck(0.85) else ["memory", "cores"]
         wish["capacity"] = {"requests": {name: dice.one_of(amounts[name]) for name in asked}}
+    if dice.has(Part.DERIVED, 0.02):
+        wish["derivedAttributes"] = [{"name": "example.com/derived", "expression": '"x"'}]
     return wish
+
+
+def _count(dice: Dice) -> int:
+    if dice.has(Part.LARGE_COUNTS, 0.01):
+        return 33
+    if dice.has(Part.CROWDED, 0.15):
+        return dice.one_of((3, 4, 6, 9, 16))
+    return 1 + dice.count((70, 20, 7, 3))
 
 
 def _selectors(dice: Dice) -> list[Json]:

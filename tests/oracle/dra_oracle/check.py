@@ -78,18 +78,29 @@ def _device_faults(checked: Checked, each: Taken) -> Iterator[Fault]:
         yield Fault("selector-failed", f"the selectors of {each.wish.name} fail on {each}")
     elif each.key not in checked.choices.of(each.wish):
         yield Fault("not-selected", f"{each} is not selected by {each.wish.name}")
-    elif _blocking(each.spot.device, each.wish.content.get("tolerations", ())):
+    elif "DeviceTaints" in checked.world.features and _blocking(each):
         yield Fault("taint", f"{each} has a taint that {each.wish.name} does not tolerate")
+    elif not set(_needs(each.spot.device)).issubset(checked.world.features):
+        yield Fault("feature", f"{each} needs one of {[*_needs(each.spot.device)]}, which is off")
     elif consumption(each.spot.device, each.wish.amounts) is None:
         yield Fault("capacity", f"{each} cannot give {each.wish.name} what it asks for")
 
 
-def _blocking(device: Json, tolerations: tuple[Json, ...]) -> list[Json]:
+def _needs(device: Json) -> Iterator[str]:
+    if device.get("consumesCounters"):
+        yield "PartitionableDevices"
+    if device.get("bindingConditions"):
+        yield "DeviceBindingAndStatus"
+    if any(each.get("compatibilityGroups") for each in device.get("consumesCounters", ())):
+        yield "CompatibilityGroups"
+
+
+def _blocking(each: Taken) -> list[Json]:
     return [
         taint
-        for taint in device.get("taints", ())
+        for taint in each.spot.device.get("taints", ())
         if taint["effect"] in {"NoSchedule", "NoExecute"}
-        and not any(_tolerates(toleration, taint) for toleration in tolerations)
+        and not any(_tolerates(toleration, taint) for toleration in each.wish.content.get("tolerations", ()))
     ]
 
 

@@ -22,7 +22,6 @@ class Kind(StrEnum):
 
     SAME = "same"
     EXPLAINED = "explained"
-    UNSUPPORTED = "unsupported"
     UNDECIDED = "undecided"
     UNEXPLAINED = "unexplained"
 
@@ -50,8 +49,6 @@ def compare(kubernetes: Kubernetes, world: World, asked: Asked = ours) -> Outcom
 
 def _standing(world: World, theirs: Answer, mine: Ours) -> tuple[Kind, str]:
     """How the answers stand to one another, as far as they themselves tell; what differs still has to be explained."""
-    if mine.verdict == "unsupported":
-        return Kind.UNSUPPORTED, mine.text
     if mine.verdict == "exhausted":
         return Kind.UNEXPLAINED, "our budget ended"
     broken = faults(prepared(world, theirs.selections), mine.allocations) if mine.is_allocated else []
@@ -71,7 +68,7 @@ def disagreement(theirs: Answer, mine: Ours) -> str:
         return f"Kubernetes says {_said(theirs.verdict, theirs.error)}, we say {_said(mine.verdict, mine.text)}"
     # Both refuse. Where Kubernetes gave up on the pod, it did not say what it would have found without that mistake.
     gave_up = theirs.verdict == "podError"
-    if TOO_LARGE not in theirs.error and gave_up != (mine.verdict == "invalid"):
+    if TOO_LARGE not in theirs.error and gave_up != (mine.verdict == "refused"):
         return f"Kubernetes refuses: {_said(theirs.verdict, theirs.error)}, and we: {_said(mine.verdict, mine.text)}"
     return ""
 

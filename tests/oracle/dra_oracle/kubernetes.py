@@ -11,7 +11,7 @@ from dra_controlplane.process import guarded
 from dra_oracle.build import OracleError, build_program
 from dra_oracle.world import Json, World
 
-LIMIT_MILLISECONDS = 2_000
+LIMIT_MILLISECONDS = 500
 
 
 class Selected(msgspec.Struct, frozen=True, kw_only=True):

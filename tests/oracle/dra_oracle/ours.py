@@ -5,7 +5,6 @@ import msgspec
 from dra_oracle.parts import Part
 from dra_oracle.world import Json, World
 from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claimchecks import UNSUPPORTED
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.allocation.outcomes import Allocated, Exhausted
 from dra_scheduling.allocation.results import with_share_ids
@@ -19,7 +18,7 @@ from dra_scheduling.reasons import Refusal
 from dra_scheduling.wire.objects import read_as, write_value
 
 BUDGET = 2_000_000
-SUPPORTED = frozenset(Part)
+SUPPORTED = frozenset(Part) - {Part.COMPATIBILITY, Part.DERIVED}
 """What worlds may have for the library to answer them."""
 GATES = {
     "AdminAccess": "DRAAdminAccess",
@@ -28,14 +27,13 @@ GATES = {
     "DeviceTaints": "DRADeviceTaints",
     "DeviceBindingAndStatus": "DRADeviceBindingConditions",
     "ConsumableCapacity": "DRAConsumableCapacity",
-    "FractionalCapacityRange": "DRAFractionalCapacityRange",
     "ListTypeAttributes": "DRAListTypeAttributes",
 }
 """The feature gates behind the features of Kubernetes' allocator."""
 
 
 class Ours(msgspec.Struct, frozen=True, kw_only=True):
-    """`verdict` is allocated, impossible, invalid (refused on every node), unsupported or exhausted."""
+    """`verdict` is allocated, impossible, refused (on every node) or exhausted."""
 
     verdict: str
     text: str = ""
@@ -54,7 +52,7 @@ def ours(world: World) -> Ours:
     claims = [read_as(ResourceClaim, each) for each in world.claims]
     parsed = _parsed(world, claims, features)
     if isinstance(parsed, Refusal):
-        return Ours(verdict="unsupported" if parsed.reason == UNSUPPORTED else "invalid", text=parsed.message)
+        return Ours(verdict="refused", text=parsed.message)
     index, ledger = _cluster(world, features)
     metadata = world.node["metadata"]
     found = allocate(parsed, NodePlace(metadata["name"], metadata.get("labels", {})), index, ledger, BUDGET)

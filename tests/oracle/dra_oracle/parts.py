@@ -38,19 +38,13 @@ class Part(StrEnum):
     BINDING = "binding-conditions"
     CONFIG = "config"
     HELD = "held"
-
-
-FIRST_SLICE = frozenset(Part) - {
-    Part.DISTINCT,
-    Part.LISTS,
-    Part.ALTERNATIVES,
-    Part.COUNTERS,
-    Part.CAPACITY,
-    Part.TAINTS,
-    Part.ADMIN,
-    Part.BINDING,
-}
-"""Without the parts that a claim or device may be refused for by name."""
+    CROWDED = "crowded"
+    """Many devices, most of them alike."""
+    ZEROS = "zeros"
+    COMPATIBILITY = "compatibility-groups"
+    DERIVED = "derived-attributes"
+    SWITCHES = "switches"
+    """Stable features that are off."""
 
 
 class Dice:

@@ -79,7 +79,7 @@ def published(world: World) -> Published:
     found = Published({}, {}, {}, frozenset(_reached_pools(world)), {}, {})
     shown: list[tuple[bool, Spot]] = []
     for key, pieces in sorted(pools.items()):
-        problem = _problem([piece for _, piece in pieces])
+        problem = _problem([piece for _, piece in pieces], world.features)
         spots = [spot for number, piece in pieces for spot in _spots(world, number, piece)]
         if problem:
             found.broken[key] = problem
@@ -87,14 +87,15 @@ def published(world: World) -> Published:
             continue
         found.totals[key] = _totals(piece for _, piece in pieces)
         found.charges.update(_charges(key, (piece for _, piece in pieces)))
-        has_conditions = any(spot.device.get("bindingConditions") for spot in spots)
+        waits = "DeviceBindingAndStatus" in world.features
+        has_conditions = waits and any(spot.device.get("bindingConditions") for spot in spots)
         shown += [(has_conditions, spot) for spot in spots]
     # Devices that must be attached first come after all others (KEP-5007); the sort is stable.
     found.usable.update((spot.key, spot) for _, spot in sorted(shown, key=lambda pair: pair[0]))
     return found
 
 
-def _problem(pieces: list[Json]) -> str:
+def _problem(pieces: list[Json], features: tuple[str, ...]) -> str:
     counts = {piece["spec"]["pool"]["resourceSliceCount"] for piece in pieces}
     if len(counts) > 1:
         return "disagreeing"
@@ -103,7 +104,7 @@ def _problem(pieces: list[Json]) -> str:
         return "duplicates"
     if len(pieces) != counts.pop():
         return "incomplete"
-    return "" if _are_counters_known(pieces) else "counters"
+    return "" if "PartitionableDevices" not in features or _are_counters_known(pieces) else "counters"
 
 
 def _are_counters_known(pieces: list[Json]) -> bool:

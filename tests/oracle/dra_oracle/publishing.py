@@ -1,5 +1,7 @@
 """Random pools: what drivers publish."""
 
+import copy
+
 from dra_oracle.parts import Dice, Part
 from dra_oracle.world import Json
 
@@ -20,7 +22,7 @@ def slices(dice: Dice) -> list[Json]:
 
 def _pool(dice: Dice, driver: str, name: str) -> list[Json]:
     generation = 2
-    devices = [_device(dice, driver, number) for number in range(dice.count((1, 2, 4, 5, 6, 6, 4, 2)))]
+    devices = _devices(dice, driver)
     sets = _counter_sets(dice, devices)
     if dice.has(Part.DUPLICATES, 0.06) and devices:
         devices.append(dict(dice.one_of(devices)))
@@ -101,10 +103,20 @@ def _selector(dice: Dice) -> Json:
         {"key": "zone", "operator": "In", "values": ["b"]},
         {"key": "fast", "operator": "DoesNotExist"},
     ]
+    if dice.luck(0.05):
+        return {"nodeSelectorTerms": [{}]}
     term: Json = {"matchExpressions": dice.some_of(expressions, 2)}
     if dice.luck(0.2):
         term["matchFields"] = [{"key": "metadata.name", "operator": "In", "values": [NODE]}]
     return {"nodeSelectorTerms": [term]}
+
+
+def _devices(dice: Dice, driver: str) -> list[Json]:
+    if not dice.has(Part.CROWDED, 0.3):
+        return [_device(dice, driver, number) for number in range(dice.count((1, 2, 4, 5, 6, 6, 4, 2)))]
+    models = [_device(dice, driver, 0) for _ in range(dice.one_of((1, 2, 3)))]
+    count = dice.one_of((9, 12, 16, 34))
+    return [{**copy.deepcopy(dice.one_of(models)), "name": f"d{number:02}"} for number in range(count)]
 
 
 def _device(dice: Dice, driver: str, number: int) -> Json:
@@ -140,8 +152,17 @@ def _attributes(dice: Dice, driver: str) -> Json:
         attributes["driverVersion"] = {"version": dice.one_of(("1.2.3", "2.0.0", "2.0.0-rc.1"))}
     if dice.luck(0.3):
         attributes["healthy"] = {"bool": dice.luck(0.7)}
-    if dice.has(Part.LISTS, 0.5):
-        attributes["links"] = {"strings": dice.some_of(("x", "y", "z"), 2)}
+    if dice.has(Part.LISTS, 0.6):
+        attributes["links"] = dice.one_of(
+            (
+                {"strings": dice.some_of(("x", "y", "z"), 2)},
+                {"strings": dice.some_of(("x", "y", "z"), 3)},
+                {"string": dice.one_of(("x", "y"))},
+                {"ints": dice.some_of((0, 1, 2), 2)},
+                {"versions": ["1.0.0", "2.0.0"]},
+                {"bools": [dice.luck(0.5)]},
+            )
+        )
     return attributes
 
 
@@ -157,14 +178,18 @@ def _make_shareable(dice: Dice, device: Json) -> None:
         {"default": "2Gi", "validRange": {"min": "2Gi"}},
     )
     policy = dice.one_of(policies)
-    capacity["memory"] = {"value": dice.one_of(("10Gi", "40Gi")), **({"requestPolicy": policy} if policy else {})}
+    sizes = ("10Gi", "40Gi", "0") if Part.ZEROS in dice.parts else ("10Gi", "40Gi")
+    capacity["memory"] = {"value": dice.one_of(sizes), **({"requestPolicy": policy} if policy else {})}
     if dice.luck(0.4):
         cores = {"default": "250m", "validRange": {"min": "250m", "max": "2", "step": "250m"}}
         capacity["cores"] = {"value": dice.one_of(("1", "2500m")), "requestPolicy": cores}
 
 
 def _taint(dice: Dice) -> Json:
-    taint: Json = {"key": dice.one_of(("broken", "busy")), "effect": dice.one_of(("NoSchedule", "NoExecute", "None"))}
+    taint: Json = {
+        "key": dice.one_of(("broken", "busy")),
+        "effect": dice.one_of(("NoSchedule", "NoExecute", "None", "Later")),
+    }
     if dice.luck(0.6):
         taint["value"] = dice.one_of(("yes", "maybe"))
     return {**taint, "timeAdded": "2026-01-01T00:00:00Z"}
@@ -194,5 +219,9 @@ def _counter_sets(dice: Dice, devices: list[Json]) -> list[Json]:
 def _consumption(dice: Dice, name: str) -> Json:
     if dice.has(Part.DUPLICATES, 0.01):
         name = "no-such-set"
-    amounts = {"memory": {"value": dice.one_of(("10Gi", "20Gi", "40Gi"))}, "slots": {"value": dice.one_of(("1", "2"))}}
-    return {"counterSet": name, "counters": {key: amounts[key] for key in dice.some_of(COUNTERS, 2)}}
+    slots = ("0", "1", "2") if Part.ZEROS in dice.parts else ("1", "2")
+    amounts = {"memory": {"value": dice.one_of(("10Gi", "20Gi", "40Gi"))}, "slots": {"value": dice.one_of(slots)}}
+    consumption = {"counterSet": name, "counters": {key: amounts[key] for key in dice.some_of(COUNTERS, 2)}}
+    if dice.has(Part.COMPATIBILITY, 0.1):
+        consumption["compatibilityGroups"] = dice.some_of(("g1", "g2", "g3"), 2)
+    return consumption

@@ -50,8 +50,8 @@ REASONS = (
     ),
     Reason(
         name="broken-alternative",
-        theirs="an alternative whose class is missing or does not compile ends the pod's attempt on all nodes, though others "
-        "would do",
+        theirs="an alternative whose class is missing or does not compile ends the pod's attempt on all nodes, "
+        "though others would do",
         ours="it is passed over",
         reword=rewriting.without_broken_alternatives,
     ),
@@ -85,6 +85,33 @@ REASONS = (
         theirs="one overdrawn counter of a pool keeps back every device of the pool that draws from any counter",
         ours="only those that draw from it",
         reword=rewriting.without_overdrafts,
+    ),
+    Reason(
+        name="whole-ranges",
+        theirs="ranges of capacity with fractions are rounded to whole numbers until DRAFractionalCapacityRange is on",
+        ours="they are exact",
+        reword=rewriting.with_exact_ranges,
+    ),
+    Reason(
+        name="binding-switched-off",
+        theirs="with binding conditions switched off, devices that bind to a node or have failure conditions only are "
+        "handed out, and devices with conditions are none of all devices",
+        ours="no device with a field of that feature is handed out, and all devices cannot be had",
+        reword=rewriting.without_devices_of(
+            "DeviceBindingAndStatus", "bindsToNode", "bindingConditions", "bindingFailureConditions"
+        ),
+    ),
+    Reason(
+        name="sharing-switched-off",
+        theirs="with consumable capacity switched off, shareable devices are handed out whole",
+        ours="they are not handed out",
+        reword=rewriting.without_devices_of("ConsumableCapacity", "allowMultipleAllocations"),
+    ),
+    Reason(
+        name="distinction-switched-off",
+        theirs="with consumable capacity switched off, the allocator still heeds distinctAttribute",
+        ours="a claim with it is refused, since it belongs to that feature",
+        reword=rewriting.with_distinction_refused,
     ),
     Reason(
         name="former-generation",

@@ -16,6 +16,7 @@ from dra_oracle.wishes import Wish, doubtful, is_shareable, wishes_of
 from dra_oracle.world import Json, World
 
 MARK_DOMAIN, MARK = "oracle.example.com", "mark"
+FRACTIONS = "FractionalCapacityRange"
 SHADOW = "shadow"
 NOTHING: Json = {"cel": {"expression": "false"}}
 
@@ -84,6 +85,41 @@ def without_broken_pools(*problems: str) -> Rewording:
     return reword
 
 
+def with_exact_ranges(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
+    """Ranges of capacity with fractions are exact, as they will be from a later release on."""
+    features = checked.world.features
+    if FRACTIONS in features:
+        return None
+    return Reworded(world=msgspec.structs.replace(checked.world, features=(*features, FRACTIONS)))
+
+
+def without_devices_of(feature: str, *fields: str) -> Rewording:
+    """With this feature off, no devices with any of its fields.
+
+    Requests for all devices that select one of them select nothing.
+    """
+
+    def is_lost(device: Json) -> bool:
+        return any(device.get(field) for field in fields)
+
+    def reword(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
+        if feature in checked.world.features:
+            return None
+
+        def judged(wish: Wish) -> Json:
+            fails = wish.wants_all and any(is_lost(spot.device) for spot in checked.choices.of(wish).values())
+            return _for_nothing(wish) if fails else wish.content
+
+        slices = []
+        for piece in checked.world.slices:
+            kept = [each for each in _devices(piece) if not is_lost(each)]
+            slices.append({**piece, "spec": {**piece["spec"], **({"devices": kept} if _devices(piece) else {})}})
+        world = msgspec.structs.replace(checked.world, slices=tuple(slices))
+        return _if_changed(checked.world, _reworded(world, judged))
+
+    return reword
+
+
 def with_counters_closed(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
     """Whatever would draw from counters that somebody draws from unseen is taken, unless it has drawn already."""
     held = {result_key(each): each for each in checked.world.held if not each.get("adminAccess")}
@@ -139,6 +175,22 @@ def with_all_counted(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
         return {**wish.content, "allocationMode": "ExactCount", "count": there} if there else _for_nothing(wish)
 
     return _if_changed(checked.world, _reworded(checked.world, counted))
+
+
+def with_distinction_refused(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
+    """With consumable capacity off, claims with `distinctAttribute`, which came with it, name a missing class."""
+    if "ConsumableCapacity" in checked.world.features:
+        return None
+    refused = {
+        number
+        for number, claim in enumerate(checked.world.claims)
+        if any("distinctAttribute" in rule for rule in claim["spec"]["devices"].get("constraints", ()))
+    }
+
+    def found(wish: Wish) -> Json:
+        return {**wish.content, "deviceClassName": "missing"} if wish.claim in refused else wish.content
+
+    return _if_changed(checked.world, _reworded(checked.world, found))
 
 
 def with_what_does_not_compile_found_at_once(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:

@@ -29,7 +29,7 @@ def counter_faults(world: World, published: Published, taken: list[Taken]) -> It
     held = held_keys(world)
     new = {each.key for each in taken if not each.wish.is_admin} - held
     drawn = drawn_by(held | new, published)
-    for pool, counter in {(key[:2], counter) for key in new for counter, _ in published.charges[key]}:
+    for pool, counter in {(key[:2], counter) for key in new for counter, value in published.charges[key] if value}:
         if drawn[pool][counter] > published.totals[pool][counter]:
             yield Fault("counters", f"counter {counter} of pool {pool} is overdrawn: {drawn[pool][counter]}")
 

@@ -8,6 +8,7 @@ from dra_oracle.parts import Dice, Part
 from dra_oracle.world import STABLE_FEATURES, World
 
 LIST_FEATURE = "ListTypeAttributes"
+SWITCHED = STABLE_FEATURES
 
 
 def random_world(seed: int, parts: Collection[Part]) -> World:
@@ -25,5 +26,13 @@ def random_world(seed: int, parts: Collection[Part]) -> World:
         classes=tuple(asking.classes(dice)),
         claims=tuple(asking.claims(dice)),
         held=tuple(asking.held(dice, slices)),
-        features=(*STABLE_FEATURES, LIST_FEATURE) if Part.LISTS in dice.parts else STABLE_FEATURES,
+        features=_features(dice),
     )
+
+
+def _features(dice: Dice) -> tuple[str, ...]:
+    features = (*STABLE_FEATURES, LIST_FEATURE) if Part.LISTS in dice.parts else STABLE_FEATURES
+    if not dice.has(Part.SWITCHES, 0.3):
+        return features
+    off = dice.some_of(SWITCHED, 2)
+    return tuple(name for name in features if name not in off)
