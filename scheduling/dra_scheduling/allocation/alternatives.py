@@ -11,7 +11,7 @@ from dra_scheduling.allocation.attempt import Failed, Spent, Trial, attempt
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.candidates import candidates_of
 from dra_scheduling.allocation.counters import sheet_of
-from dra_scheduling.allocation.matching import Conflict
+from dra_scheduling.allocation.matching import Conflict, Need
 from dra_scheduling.allocation.outcomes import Answer, Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.query import Query
 from dra_scheduling.allocation.refusals import SHOWN, gave_up
@@ -19,8 +19,11 @@ from dra_scheduling.allocation.search import Found
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.reporting import NamedSteps, Reporter
 
-Clash = dict[int, int]
-"""Alternatives by request that cannot go together."""
+Clash = dict[int, frozenset[int]]
+"""Alternatives by request: no one of each can go together. A request with all of its alternatives is left out."""
+IMPOSSIBLE_NEED = 1 << 200
+ATTEMPT_STEPS = 50
+"""What it costs to try a combination after the first, in steps of a search."""
 
 
 def choose(query: Query, board: Board, budget: int, reporter: Reporter | None = None) -> Answer:
@@ -76,13 +79,15 @@ class Order:
             if clash is None:
                 self._present[level] = alternative
                 return None
-            reason |= {place: chosen for place, chosen in clash.items() if place != level}
+            for place, members in clash.items():
+                if place != level:
+                    reason[place] = reason.get(place, members) & members
         return reason
 
     def _clash_with(self, level: int, alternative: int) -> Clash | None:
         for clash in self._clashes[level]:
             if all(
-                (alternative if place == level else self._present[place]) == chosen for place, chosen in clash.items()
+                (alternative if place == level else self._present[place]) in members for place, members in clash.items()
             ):
                 return clash
         return None
@@ -111,9 +116,8 @@ class _Choice:
             self._told.append(found.refusal)
             if self._steps >= self._budget:
                 return self._exhausted()
-            clash = {place: choice[place] for place in found.members}
-            choice = order.next(clash)
-            self._steps += choice is not None
+            choice = order.next(self._clash(choice, found))
+            self._steps += ATTEMPT_STEPS if choice is not None else 0
         return Impossible(refusal=self._refusal(), steps=self._steps)
 
     def _try(self, choice: tuple[int, ...]) -> Chosen | Exhausted | Conflict:
@@ -137,6 +141,33 @@ class _Choice:
             places = tuple(frame.asks[index].place for index in result.conflict.members)
             return msgspec.structs.replace(result.conflict, members=places)
         return self._chosen(choice, trial, result)
+
+    def _clash(self, choice: tuple[int, ...], conflict: Conflict) -> Clash:
+        """Return as large a clash as the proof allows: the last requests are let off first."""
+        clash = {place: frozenset((choice[place],)) for place in conflict.members}
+        if conflict.need is not None:
+            clash = self._widened(choice, conflict, conflict.need)
+        asks = self._query.asks
+        return {place: members for place, members in clash.items() if len(members) < len(asks[place])}
+
+    def _widened(self, choice: tuple[int, ...], conflict: Conflict, need: Need) -> Clash:
+        needs = {place: self._needs(place, need) for place in conflict.members}
+        spare = sum(needs[place][choice[place]] for place in needs) - conflict.limit - 1
+        clash: Clash = {}
+        for place in sorted(needs, reverse=True):
+            mine = needs[place][choice[place]]
+            least = min((other for other in needs[place] if other >= mine - spare), default=mine)
+            spare -= mine - least
+            clash[place] = frozenset(position for position, other in enumerate(needs[place]) if other >= least)
+        return clash
+
+    def _needs(self, place: int, need: Need) -> list[int]:
+        """Return what each alternative needs at least; one that cannot be had at all needs more than there is."""
+        found = []
+        for position, ask in enumerate(self._query.asks[place]):
+            mask = self._candidates_of(place, position)
+            found.append(IMPOSSIBLE_NEED if isinstance(mask, Refusal) else need(ask, mask))
+        return found
 
     def _chosen(self, choice: tuple[int, ...], trial: Trial, found: Found) -> Chosen:
         picks, score, left, taken = [0] * len(choice), 0, 0, 0

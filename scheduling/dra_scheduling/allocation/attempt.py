@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dra_scheduling.allocation.asks import Frame
+from dra_scheduling.allocation.asks import Ask, Frame
 from dra_scheduling.allocation.board import Board
-from dra_scheduling.allocation.bounds import are_apart, shortage
-from dra_scheduling.allocation.candidates import too_large
+from dra_scheduling.allocation.bounds import Shortage, are_apart, shortage
+from dra_scheduling.allocation.candidates import too_large, wanted_of
 from dra_scheduling.allocation.claimspecs import Rule
 from dra_scheduling.allocation.constraints import Constraint, DistinctAttribute, MatchAttribute
-from dra_scheduling.allocation.counters import CounterRule, CounterSheet, overdraft
-from dra_scheduling.allocation.matching import Bound, Conflict, bundle_shortage, constraint_of
+from dra_scheduling.allocation.counters import CounterRule, CounterSheet, Overdraft, least_draw, overdraft
+from dra_scheduling.allocation.matching import Bound, Conflict, Need, bundle_shortage, constraint_of
 from dra_scheduling.allocation.refusals import capacity_short, counters_short, no_choice, too_few
-from dra_scheduling.allocation.search import NO_TWIN, Demand, Found, NotFound, Watcher, search
+from dra_scheduling.allocation.search import NO_TWIN, NORMAL, Demand, Found, NotFound, Watcher, search
 from dra_scheduling.allocation.shares import capacity_shortage, share_rules
 from dra_scheduling.pools.bits import smallest
 
@@ -45,20 +45,34 @@ class Failed(msgspec.Struct, frozen=True):
 def attempt(trial: Trial, budget: int, watcher: Watcher | None = None) -> Found | Failed | Spent:
     """Return the devices of every ask of the frame, or the smallest proof at hand that there are none."""
     asks, board = trial.frame.asks, trial.board
-    wanted = [ask.alternative.wanted or mask.bit_count() for ask, mask in zip(asks, trial.candidates, strict=True)]
+    wanted = [wanted_of(ask, mask) for ask, mask in zip(asks, trial.candidates, strict=True)]
     conflict = too_large(asks, wanted)
     if conflict is not None:
         return Failed(conflict)
     demands = _demands(trial, wanted)
     short = shortage(demands, board.shareable)
     if short is not None:
-        lacking = [asks[index] for index in short.demands]
-        return Failed(Conflict(short.demands, too_few(lacking, short.wanted, short.found, board)))
+        return Failed(_lacking(trial, short))
     rules = _attribute_rules(trial, demands)
     if isinstance(rules, Conflict):
         return Failed(rules)
     conflict = _sums(trial, demands)
     return Failed(conflict) if conflict is not None else _choose(trial, demands, rules, budget, watcher)
+
+
+def _lacking(trial: Trial, short: Shortage) -> Conflict:
+    asks = [trial.frame.asks[index] for index in short.demands]
+    space, devices = asks[0].space, 0
+    for index in short.demands:
+        devices |= trial.candidates[index]
+    if len(asks) > 1 and space == NORMAL:
+        devices &= ~trial.board.shareable
+
+    def need(ask: Ask, candidates: int) -> int:
+        return max(wanted_of(ask, candidates) - (candidates & ~devices).bit_count(), 0) if ask.space == space else 0
+
+    refusal = too_few(asks, short.wanted, short.found, trial.board)
+    return Conflict(short.demands, refusal, need, devices.bit_count())
 
 
 def _demands(trial: Trial, wanted: Sequence[int]) -> list[Demand]:
@@ -95,13 +109,25 @@ def _sums(trial: Trial, demands: Sequence[Demand]) -> Conflict | None:
     if trial.sheet.drawers:
         proof = overdraft(demands, trial.sheet, board.shareable)
         if proof is not None:
-            return Conflict(proof.demands, counters_short([asks[index] for index in proof.demands], proof))
+            refusal = counters_short([asks[index] for index in proof.demands], proof)
+            return Conflict(proof.demands, refusal, _drawing(trial, proof), proof.left)
     if board.shareable:
         short = capacity_shortage(demands, [ask.alternative.wish for ask in asks], board)
         if short is not None:
             members, capacity = short
             return Conflict(members, capacity_short([asks[index] for index in members], capacity))
     return None
+
+
+def _drawing(trial: Trial, proof: Overdraft) -> Need | None:
+    if not proof.counters:
+        return None
+    least = least_draw(trial.sheet, proof.counters, trial.board.shareable)
+
+    def need(ask: Ask, candidates: int) -> int:
+        return least(Demand(candidates=candidates, wanted=wanted_of(ask, candidates), space=ask.space))
+
+    return need
 
 
 def _choose(

@@ -35,8 +35,14 @@ def too_large(asks: Sequence[Ask], wanted: Sequence[int]) -> Conflict | None:
                 if total > MAX_DEVICES_PER_CLAIM:
                     break
             claimed = sum(wanted[index] for index in members)
-            return Conflict(tuple(enough), too_many_devices(asks[members[0]].claim.name, claimed))
+            refusal = too_many_devices(asks[members[0]].claim.name, claimed)
+            return Conflict(tuple(enough), refusal, wanted_of, MAX_DEVICES_PER_CLAIM)
     return None
+
+
+def wanted_of(ask: Ask, candidates: int) -> int:
+    """Return how many devices the request takes."""
+    return ask.alternative.wanted or candidates.bit_count()
 
 
 def _all_of(ask: Ask, available: int, board: Board) -> int | Refusal:

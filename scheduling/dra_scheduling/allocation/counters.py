@@ -1,6 +1,6 @@
 """Shared counters during a search, and proofs that they do not suffice."""
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -133,13 +133,15 @@ class CounterRule:
 class Overdraft(msgspec.Struct, frozen=True, kw_only=True):
     """These demands (by index) draw at least `wanted` from counters of one name, of which `left` is there.
 
-    Or, without a name: they want `wanted` devices, and the counters leave room for `left`.
+    Or, without a name: they want `wanted` devices, and the counters leave room for `left`. `counters` are the counters
+    that were added up, by number.
     """
 
     demands: tuple[int, ...]
     counter: str
     wanted: int
     left: int
+    counters: tuple[int, ...] = ()
 
 
 def overdraft(demands: Sequence[Demand], sheet: CounterSheet, shareable: int) -> Overdraft | None:
@@ -153,7 +155,7 @@ def overdraft(demands: Sequence[Demand], sheet: CounterSheet, shareable: int) ->
         if found is not None:
             members, wanted = found
             left = sum(max(sheet.left[index], 0) for index in indexes)
-            return Overdraft(demands=members, counter=name, wanted=wanted, left=left)
+            return Overdraft(demands=members, counter=name, wanted=wanted, left=left, counters=indexes)
     return _room_proof(demands, sheet, shareable)
 
 
@@ -170,20 +172,20 @@ def _ledgers(sheet: CounterSheet) -> Iterator[tuple[str, tuple[int, ...]]]:
 def _sum_proof(
     demands: Sequence[Demand], sheet: CounterSheet, indexes: Iterable[int], shareable: int
 ) -> tuple[tuple[int, ...], int] | None:
+    least = least_draw(sheet, indexes, shareable)
+    left = sum(max(sheet.left[index], 0) for index in indexes)
+    drawn = {number: amount for number, demand in enumerate(demands) if (amount := least(demand))}
+    total = sum(drawn.values())
+    return (tuple(drawn), total) if total > left else None
+
+
+def least_draw(sheet: CounterSheet, indexes: Iterable[int], shareable: int) -> Callable[[Demand], int]:
+    """Return what a demand draws at least from these counters together, as a function of the demand."""
     weights = _weights(sheet, indexes, shareable)
     users = 0
     for _, devices in weights:
         users |= devices
-    left = sum(max(sheet.left[index], 0) for index in indexes)
-    members, total = [], 0
-    for number, demand in enumerate(demands):
-        if demand.is_admin:
-            continue
-        least = _least(demand, weights, users)
-        if least:
-            members.append(number)
-            total += least
-    return (tuple(members), total) if total > left else None
+    return lambda demand: 0 if demand.is_admin else _least(demand, weights, users)
 
 
 def _weights(sheet: CounterSheet, indexes: Iterable[int], shareable: int) -> list[tuple[int, int]]:

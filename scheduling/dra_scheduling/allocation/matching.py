@@ -1,7 +1,7 @@
 """Rules over attributes on one node: the groups of devices that agree, and whether they are large and many enough."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -17,11 +17,21 @@ from dra_scheduling.reasons import Refusal
 BundleKey = tuple[str, frozenset[tuple[WishKey, int]]]
 
 
+Need = Callable[[Ask, int], int]
+"""How much of what is short an alternative with these candidates needs at least."""
+
+
 class Conflict(msgspec.Struct, frozen=True):
-    """These requests (by index) cannot be served together, whatever the others get."""
+    """These requests (by index) cannot be served together, whatever the others get.
+
+    Where the proof is a sum, `need` is what it adds up and `limit` what there is: it then holds for every choice of
+    alternatives that need more than the limit, too.
+    """
 
     members: tuple[int, ...]
     refusal: Refusal
+    need: Need | None = None
+    limit: int = 0
 
 
 class Bound(msgspec.Struct, frozen=True):

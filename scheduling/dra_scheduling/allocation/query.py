@@ -7,7 +7,7 @@ from dra_scheduling.allocation.claimspecs import ParsedClaim
 from dra_scheduling.allocation.outcomes import Answer
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.pools import NodePool
-from dra_scheduling.pools.nodepools import Face
+from dra_scheduling.pools.faces import Face, outlook
 
 MAX_KEPT_FRAMES = 256
 MAX_KEPT_ANSWERS = 16_384
@@ -19,7 +19,7 @@ class Query:
     Answers are kept by what a search sees of a node, so that nodes whose devices look the same are searched once.
     """
 
-    __slots__ = ("_answers", "_frames", "asks", "attributes", "claims", "rules", "wishes")
+    __slots__ = ("_answers", "_frames", "asks", "attributes", "claims", "outlook", "rules", "wishes")
 
     def __init__(self, claims: Sequence[ParsedClaim]) -> None:
         self.claims = tuple(claims)
@@ -28,6 +28,7 @@ class Query:
         everyone = [ask for alternatives in self.asks for ask in alternatives]
         self.wishes = tuple(dict.fromkeys(ask.alternative.wish for ask in everyone))
         self.attributes = tuple(dict.fromkeys(rule.attribute for rule in self.rules))
+        self.outlook = outlook(self.wishes, self.attributes)
         self._frames: dict[tuple[int, ...], Frame] = {}
         self._answers: dict[tuple[Face, ...], Answer] = {}
 
@@ -46,7 +47,8 @@ class Query:
         for pool in pools:
             if pool.pool.problem is not None:
                 return None
-        return tuple([pool.face(self, ledger) for pool in pools])
+        asking = self.outlook
+        return tuple([pool.face(asking, ledger) for pool in pools])
 
     def known(self, faces: tuple[Face, ...]) -> Answer | None:
         """Return what a node with these faces answered."""

@@ -14,6 +14,7 @@ from dra_scheduling.model.slices import Device
 from dra_scheduling.pools.attributes import AttributeKey, values_of
 from dra_scheduling.pools.bits import members
 from dra_scheduling.pools.counters import CounterState
+from dra_scheduling.pools.faces import Asking, Face, face_of
 from dra_scheduling.pools.pieces import MAX_KEPT_ANSWERS, Piece, Placement
 from dra_scheduling.pools.selections import Selection, Wish
 from dra_scheduling.pools.sharing import Amounts, portion, room, satisfies
@@ -49,29 +50,6 @@ class PoolState(Protocol):
 
     def counter_state(self, taken: TakenDevices) -> CounterState:
         """Return what has been drawn from the counters."""
-
-
-class Asking(Protocol):
-    """What a face is about: the wishes of a pod's claims, and the attributes that their constraints compare."""
-
-    @property
-    def wishes(self) -> Sequence[Wish]:
-        """All different wishes."""
-
-    @property
-    def attributes(self) -> Sequence[str]:
-        """All different attributes, fully qualified."""
-
-
-class Face:
-    """All that a search sees of a pool in reach of a node. Pools with one face give the same answers."""
-
-    __slots__ = ()
-
-
-@lru_cache(maxsize=65_536)
-def _face(content: Hashable) -> Face:  # noqa: ARG001 - the cache keeps one face for each content
-    return Face()
 
 
 @lru_cache(maxsize=4096)
@@ -163,7 +141,7 @@ class NodePool:
         taken = ledger.taken(self.key)
         stamp = self._stamp
         now = None if taken is None else taken.stamp
-        version = self.pool.version
+        version = self.pool.version if self.profile.consumers else None
         if stamp is None or stamp[0] is not now or stamp[1] is not version:
             self._stock = self.stock_with(taken)
             self._stamp = (now, version)
@@ -227,7 +205,7 @@ class NodePool:
             return known[1]
         if len(self._faces) >= MAX_KEPT_FACES:
             self._faces.clear()
-        face = _face(self._features_of(asking, stock))
+        face = face_of(self._features_of(asking, stock))
         self._faces[asking] = (stock, face)
         return face
 

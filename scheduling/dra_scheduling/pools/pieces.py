@@ -19,6 +19,7 @@ from dra_scheduling.requirements import term_matches
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 """A device with such a taint is for those who tolerate it; other effects, unknown ones too, mean nothing here."""
+DRIVER_ONLY = frozenset({("driver", "", "")})
 NOTHING_KNOWN = (0, 0, 0)
 MAX_KEPT_ANSWERS = 256
 """Answers are kept for this many programs a slice. Users write selectors, so their number has no bound of its own."""
@@ -210,13 +211,15 @@ class Piece:
     def error_text(self, program: Program, number: int) -> str:
         """Return why the program fails on the device; empty if it does not."""
         try:
-            program.evaluate(self._device_views()[number])
+            program.evaluate(self.device_views()[number])
         except EvaluationError as error:
             return str(error)
         return ""
 
     def _evaluate(self, program: Program, asked: int) -> tuple[int, int]:
-        views, selected, failed = self._device_views(), 0, 0
+        if program.reads is not None and program.reads <= DRIVER_ONLY:
+            return self._evaluate_once(program, asked)
+        views, selected, failed = self.device_views(), 0, 0
         for number in members(asked):
             try:
                 if program.evaluate(views[number]):
@@ -225,7 +228,15 @@ class Piece:
                 failed |= 1 << number
         return selected, failed
 
-    def _device_views(self) -> list[DeviceView]:
+    def _evaluate_once(self, program: Program, asked: int) -> tuple[int, int]:
+        """Ask one device for all: classes that look at the driver only are what most claims are about."""
+        try:
+            return (asked if program.evaluate(DeviceView.of(self.key.driver, {}, {})) else 0), 0
+        except EvaluationError:
+            return 0, asked
+
+    def device_views(self) -> list[DeviceView]:
+        """Return the devices as expressions see them, made when somebody asks first."""
         if self._views is None:
             self._views = [device_view(self.key.driver, device) for device in self.devices]
         return self._views
