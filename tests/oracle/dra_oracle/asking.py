@@ -153,7 +153,7 @@ def _wish(dice: Dice) -> Json:
     wish: Json = {"deviceClassName": name}
     selectors = _selectors(dice)
     wish |= {"selectors": selectors} if selectors else {}
-    if dice.has(Part.ALL_MODE, 0.12):
+    if dice.has(Part.ALL_MODE, 0.15):
         wish["allocationMode"] = "All"
     else:
         count = _count(dice)
@@ -176,8 +176,8 @@ def _wish(dice: Dice) -> Json:
 def _count(dice: Dice) -> int:
     if dice.has(Part.LARGE_COUNTS, 0.01):
         return 33
-    if dice.has(Part.CROWDED, 0.15):
-        return dice.one_of((3, 4, 6, 9, 16))
+    if dice.has(Part.CROWDED, 0.3):
+        return dice.one_of((2, 3, 4, 6, 9, 16, 17, 31))
     return 1 + dice.count((70, 20, 7, 3))
 
 

@@ -112,10 +112,10 @@ def _selector(dice: Dice) -> Json:
 
 
 def _devices(dice: Dice, driver: str) -> list[Json]:
-    if not dice.has(Part.CROWDED, 0.3):
+    if not dice.has(Part.CROWDED, 0.35):
         return [_device(dice, driver, number) for number in range(dice.count((1, 2, 4, 5, 6, 6, 4, 2)))]
     models = [_device(dice, driver, 0) for _ in range(dice.one_of((1, 2, 3)))]
-    count = dice.one_of((9, 12, 16, 34))
+    count = dice.one_of((9, 12, 20, 34))
     return [{**copy.deepcopy(dice.one_of(models)), "name": f"d{number:02}"} for number in range(count)]
 
 
