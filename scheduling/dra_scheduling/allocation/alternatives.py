@@ -22,8 +22,8 @@ from dra_scheduling.reporting import NamedSteps, Reporter
 Clash = dict[int, frozenset[int]]
 """Alternatives by request: no one of each can go together. A request with all of its alternatives is left out."""
 IMPOSSIBLE_NEED = 1 << 200
-ATTEMPT_STEPS = 50
-"""What it costs to try a combination after the first, in steps of a search."""
+ATTEMPT_COST = 50
+"""What it costs to try another combination, in steps of a search: the budget is as much smaller."""
 
 
 def choose(query: Query, board: Board, budget: int, reporter: Reporter | None = None) -> Answer:
@@ -114,10 +114,11 @@ class _Choice:
             if isinstance(found, Chosen | Exhausted):
                 return found
             self._told.append(found.refusal)
-            if self._steps >= self._budget:
-                return self._exhausted()
             choice = order.next(self._clash(choice, found))
-            self._steps += ATTEMPT_STEPS if choice is not None else 0
+            self._steps += choice is not None
+            self._budget -= ATTEMPT_COST
+            if choice is not None and self._steps >= self._budget:
+                return self._exhausted()
         return Impossible(refusal=self._refusal(), steps=self._steps)
 
     def _try(self, choice: tuple[int, ...]) -> Chosen | Exhausted | Conflict:

@@ -157,7 +157,7 @@ class _Search:
                 entry = self._state(index, wanted, choices) if steps > STEPS_BEFORE_MEMORY else None
             is_dead = is_new and entry is not None and entry in self._failed
             if not is_dead and choices.bit_count() >= wanted and self._has_outlook(index):
-                if steps == budget:
+                if steps >= budget:
                     return NotFound(steps, is_exhausted=True)
                 steps += 1
                 device = choices & -choices
