@@ -49,8 +49,8 @@ def compare(kubernetes: Kubernetes, world: World, asked: Asked = ours) -> Outcom
 
 def _standing(world: World, theirs: Answer, mine: Ours) -> tuple[Kind, str]:
     """How the answers stand to one another, as far as they themselves tell; what differs still has to be explained."""
-    if mine.verdict == "exhausted":
-        return Kind.UNEXPLAINED, "our budget ended"
+    if mine.verdict in {"exhausted", "inconsistent"}:
+        return Kind.UNEXPLAINED, f"we are {mine.verdict}: {mine.text}"
     broken = faults(prepared(world, theirs.selections), mine.allocations) if mine.is_allocated else []
     if broken:
         return Kind.UNEXPLAINED, f"our allocation breaks a rule: {broken[0].kind}: {broken[0].text}"

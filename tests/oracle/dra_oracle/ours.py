@@ -4,9 +4,10 @@ import msgspec
 
 from dra_oracle.parts import Part
 from dra_oracle.world import Json, World
-from dra_scheduling.allocation.allocator import allocate
+from dra_scheduling.allocation.allocator import allocate, fulfil, survey
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.allocation.outcomes import Allocated, Exhausted
+from dra_scheduling.allocation.query import Query
 from dra_scheduling.allocation.results import with_share_ids
 from dra_scheduling.cluster.holdings import held_by
 from dra_scheduling.features import Features
@@ -17,7 +18,8 @@ from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.wire.objects import read_as, write_value
 
-BUDGET = 2_000_000
+OTHERS = (NodePlace("node-2", {"zone": "b"}), NodePlace("node-4", {}))
+"""Nodes that are asked before, so that what is kept of them could mislead."""
 SUPPORTED = frozenset(Part) - {Part.COMPATIBILITY, Part.DERIVED}
 """What worlds may have for the library to answer them."""
 GATES = {
@@ -33,7 +35,7 @@ GATES = {
 
 
 class Ours(msgspec.Struct, frozen=True, kw_only=True):
-    """`verdict` is allocated, impossible, refused (on every node) or exhausted."""
+    """`verdict` is allocated, impossible, refused (on every node), exhausted or inconsistent."""
 
     verdict: str
     text: str = ""
@@ -55,7 +57,14 @@ def ours(world: World) -> Ours:
         return Ours(verdict="refused", text=parsed.message)
     index, ledger = _cluster(world, features)
     metadata = world.node["metadata"]
-    found = allocate(parsed, NodePlace(metadata["name"], metadata.get("labels", {})), index, ledger, BUDGET)
+    place = NodePlace(metadata["name"], metadata.get("labels", {}))
+    found = allocate(parsed, place, index, ledger)
+    query = Query(parsed)
+    for other in (*OTHERS, NodePlace("node-3", place.labels)):
+        survey(query, other, index, ledger)
+    again = fulfil(query, place, index, ledger)
+    if msgspec.structs.replace(again, steps=found.steps) != found:
+        return Ours(verdict="inconsistent", text=f"{found}, and after other nodes were asked {again}")
     if isinstance(found, Allocated):
         written = [
             write_value(with_share_ids(value, claim.metadata.uid or claim.metadata.name))
