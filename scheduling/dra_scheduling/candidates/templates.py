@@ -49,7 +49,9 @@ def _pool(key: PoolKey, slices: list[ResourceSlice], features: Features) -> Node
             all_nodes=True,
             per_device_node_selection=False,
         )
-        pool.add(Piece(ResourceSlice(metadata=ObjectMeta(name=f"{number:06}"), spec=spec), features))
+        piece = Piece(ResourceSlice(metadata=ObjectMeta(name=f"{number:06}"), spec=spec), features)
+        piece.device_views()
+        pool.add(piece)
     view = pool.current.view(pool, ANYWHERE)
     return NodePool(key, SeenPool(pool), view.sights, features)
 
