@@ -8,6 +8,7 @@ import gc
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from statistics import median
 
 import msgspec
@@ -78,7 +79,9 @@ def measure() -> tuple[list[Search], list[Sweep]]:
     searches = [_search(name, slices, specs) for name, slices, specs in worlds()]
     sweeps = [
         _sweep("8 plain devices a node", [slice_ for number in range(NODES) for slice_ in plain(number)], NODES),
-        _sweep("56 partitions a node", [slice_ for number in range(NODES) for slice_ in partitioned(number)], NODES),
+        _sweep(
+            "56 partitions a node", [slice_ for number in range(NODES) for slice_ in partitioned(f"n{number}")], NODES
+        ),
         _sweep("one pool over all nodes", [wide(number) for number in range(WIDE_NODES)], WIDE_NODES),
     ]
     return searches, sweeps
@@ -105,7 +108,7 @@ def worlds() -> Iterator[World]:
     yield "16 pairs of one root, 15 partners", *_pairs(16)
     yield "7 requests of 8 alternatives, then one that nothing fits", gpus(32), [_alternatives(7)]
     for count in (5, 8):
-        yield f"{count} partitions, then 8 whole devices", partitioned(0), [_parts_and_whole(count)]
+        yield f"{count} partitions, then 8 whole devices", partitioned("n"), [_parts_and_whole(count)]
     yield "32 of 128", gpus(128), [claim_spec(request(count=32))]
 
 
@@ -121,9 +124,8 @@ def plain(number: int) -> list[ResourceSlice]:
     return [resource_slice(node, content, node=node)]
 
 
-def partitioned(number: int) -> list[ResourceSlice]:
+def partitioned(node: str) -> list[ResourceSlice]:
     """Return a node's pool of 8 devices as 56 partitions: each whole, in 2 and in 4, with its own counters."""
-    node = f"n{number}" if number else "n"
     pool = ResourcePool(name=node, generation=1, resource_slice_count=2)
     content = [part for gpu in range(GPUS) for part in _partitions(node, gpu)]
     counters = resource_slice(f"{node}-counters", (), node=node, pool=pool)
@@ -142,13 +144,11 @@ def wide(number: int) -> ResourceSlice:
 
 
 def _search(name: str, slices: Sequence[ResourceSlice], specs: Sequence[ResourceClaimSpec]) -> Search:
-    claims, times = _parsed(specs), []
-    for _ in range(RUNS):
-        index = _index(slices)
-        started = time.perf_counter()
-        result = allocate(claims, NodePlace("n", {}), index, Ledger())
-        times.append(time.perf_counter() - started)
-    return Search(name, type(result).__name__, result.steps, median(times) * 1e3)
+    claims, node = _parsed(specs), NodePlace("n", {})
+    indexes = [_index(slices) for _ in range(RUNS)]
+    milliseconds = median(_time(partial(allocate, claims, node, index, Ledger())) for index in indexes)
+    result = allocate(claims, node, indexes[0], Ledger())
+    return Search(name, type(result).__name__, result.steps, milliseconds)
 
 
 def _sweep(name: str, slices: list[ResourceSlice], nodes: int) -> Sweep:
@@ -158,10 +158,7 @@ def _sweep(name: str, slices: list[ResourceSlice], nodes: int) -> Sweep:
     index, ledger = _index(slices), Ledger()
     size = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    places = [
-        NodePlace("n" if not number and slices[0].spec.node_name == "n" else f"n{number}", {})
-        for number in range(nodes)
-    ]
+    places = [NodePlace(f"n{number}", {}) for number in range(nodes)]
 
     def ask(count: int) -> float:
         query = Query(_parsed([claim_spec(request(count=count))]))
