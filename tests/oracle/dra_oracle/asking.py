@@ -55,7 +55,7 @@ def classes(dice: Dice) -> list[Json]:
 
 def claims(dice: Dice) -> list[Json]:
     """The unallocated claims of one pod."""
-    return [_claim(dice, number) for number in range(1 + dice.count((7, 2, 1)))]
+    return [_claim(dice, number) for number in range(1 + dice.count((16, 4, 1)))]
 
 
 def held(dice: Dice, slices: list[Json]) -> list[Json]:
@@ -65,7 +65,7 @@ def held(dice: Dice, slices: list[Json]) -> list[Json]:
     results = []
     for piece in slices:
         for device in piece["spec"].get("devices", ()):
-            if dice.luck(0.15):
+            if dice.luck(0.12):
                 results += _holders(dice, piece["spec"], device)
     return results
 
@@ -102,7 +102,7 @@ def _opaque(text: str) -> Json:
 
 
 def _claim(dice: Dice, number: int) -> Json:
-    requests = [_request(dice, f"r{position}") for position in range(1 + dice.count((6, 3, 1)))]
+    requests = [_request(dice, f"r{position}") for position in range(1 + dice.count((12, 5, 1)))]
     names = [request["name"] for request in requests]
     nested = [f"{request['name']}/{sub['name']}" for request in requests for sub in request.get("firstAvailable", ())]
     constraints = _constraints(dice, names + nested)
@@ -125,9 +125,9 @@ def _claim(dice: Dice, number: int) -> Json:
 def _constraints(dice: Dice, names: list[str]) -> list[Json]:
     constraints = []
     for part, field, chance in (
-        (Part.MATCH, "matchAttribute", 0.3),
+        (Part.MATCH, "matchAttribute", 0.25),
         (Part.MATCH, "matchAttribute", 0.1),
-        (Part.DISTINCT, "distinctAttribute", 0.2),
+        (Part.DISTINCT, "distinctAttribute", 0.15),
     ):
         if dice.has(part, chance):
             scope = {"requests": dice.some_of(names, 3)} if dice.luck(0.5) else {}
@@ -158,12 +158,12 @@ def _wish(dice: Dice) -> Json:
     else:
         count = _count(dice)
         wish |= {"allocationMode": "ExactCount", "count": count}
-    if dice.has(Part.TAINTS, 0.4):
+    if dice.has(Part.TAINTS, 0.5):
         wish["tolerations"] = dice.some_of(TOLERATIONS, 2)
-    if dice.has(Part.CAPACITY, 0.35):
+    if dice.has(Part.CAPACITY, 0.3):
         none = ("0",) if Part.ZEROS in dice.parts else ()
         amounts = {
-            "memory": ("1Gi", "5Gi", "7Gi", "20Gi", "41Gi", *none),
+            "memory": ("1Gi", "5Gi", "7Gi", "9Gi", "20Gi", "41Gi", *none),
             "cores": ("100m", "300m", "1", "1001m", *none),
         }
         asked = ["memory"] if dice.luck(0.85) else ["memory", "cores"]
@@ -176,14 +176,14 @@ def _wish(dice: Dice) -> Json:
 def _count(dice: Dice) -> int:
     if dice.has(Part.LARGE_COUNTS, 0.01):
         return 33
-    if dice.has(Part.CROWDED, 0.3):
+    if dice.has(Part.CROWDED, 0.2):
         return dice.one_of((2, 3, 4, 6, 9, 16, 17, 31))
-    return 1 + dice.count((70, 20, 7, 3))
+    return 1 + dice.count((80, 15, 4, 1))
 
 
 def _selectors(dice: Dice) -> list[Json]:
-    texts = dice.some_of(GUARDED, 2) if dice.has(Part.SELECTORS, 0.3) else []
-    if dice.has(Part.RUNTIME_ERRORS, 0.06):
+    texts = dice.some_of(GUARDED, 2) if dice.has(Part.SELECTORS, 0.25) else []
+    if dice.has(Part.RUNTIME_ERRORS, 0.04):
         texts.append(dice.one_of(FAILING))
     if dice.has(Part.COMPILE_ERRORS, 0.01):
         texts.append(dice.one_of(UNCOMPILABLE))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -10,9 +11,10 @@ from dra_oracle.kubernetes import Answer, Kubernetes
 from dra_oracle.likeness import unlikeness
 from dra_oracle.ours import Ours, ours
 from dra_oracle.reasons import REASONS, Reason
-from dra_oracle.world import Json, World
+from dra_oracle.world import Json, World, with_rules_applied
 
 TOO_LARGE = "exceeds the claim limit"
+REWORDED_LIMIT_MILLISECONDS = 3_000
 
 Asked = Callable[[World], Ours]
 
@@ -38,12 +40,13 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def compare(kubernetes: Kubernetes, world: World, asked: Asked = ours) -> Outcome:
     """Kubernetes' answer beside ours, which has to keep every rule as well."""
-    theirs, mine = kubernetes.ask(world), asked(world)
+    mine = asked(world)
+    world = with_rules_applied(world)
+    theirs = kubernetes.ask(world)
     kind, text = _standing(world, theirs, mine)
     found: Sequence[Reason] = ()
     if kind == Kind.EXPLAINED:
-        found = _explanation(kubernetes, world, theirs, mine)
-        kind = Kind.EXPLAINED if found else Kind.UNEXPLAINED
+        kind, found = _explanation(Case(kubernetes, world, theirs, mine))
     return Outcome(kind=kind, theirs=theirs, mine=mine, text=text, reasons=tuple(reason.name for reason in found))
 
 
@@ -77,33 +80,51 @@ def _said(verdict: str, text: str) -> str:
     return f"{verdict} ({text})" if text else verdict
 
 
-def _explanation(kubernetes: Kubernetes, world: World, theirs: Answer, mine: Ours) -> Sequence[Reason]:
-    """The fewest reasons, one if possible, without which Kubernetes answers as we do; nothing if there are none."""
-    for reason in REASONS:
-        if _answers_alike(kubernetes, world, theirs, mine, (reason,)):
-            return (reason,)
+class Case(NamedTuple):
+    """A world whose two answers differ."""
+
+    kubernetes: Kubernetes
+    world: World
+    theirs: Answer
+    mine: Ours
+
+
+def _explanation(case: Case) -> tuple[Kind, Sequence[Reason]]:
+    """The fewest reasons, one if possible, without which Kubernetes answers as we do; or that there are none.
+
+    Where it does not finish a reworded question, nobody knows.
+    """
+    tried = [(reason, _reworded_standing(case, (reason,))) for reason in REASONS]
+    single = next((reason for reason, kind in tried if kind == Kind.SAME), None)
+    if single is not None:
+        return Kind.EXPLAINED, (single,)
     needed: Sequence[Reason] = REASONS
-    if not _answers_alike(kubernetes, world, theirs, mine, needed):
-        return ()
+    together = _reworded_standing(case, needed)
+    if together != Kind.SAME:
+        is_open = Kind.UNDECIDED in {together, *(kind for _, kind in tried)}
+        return (Kind.UNDECIDED if is_open else Kind.UNEXPLAINED), ()
     for reason in REASONS:
         fewer = tuple(each for each in needed if each is not reason)
-        if _answers_alike(kubernetes, world, theirs, mine, fewer):
+        if _reworded_standing(case, fewer) == Kind.SAME:
             needed = fewer
-    return needed
+    return Kind.EXPLAINED, needed
 
 
-def _answers_alike(kubernetes: Kubernetes, world: World, theirs: Answer, mine: Ours, reasons: Sequence[Reason]) -> bool:
-    answer = theirs
+def _reworded_standing(case: Case, reasons: Sequence[Reason]) -> Kind:
+    """How the answers stand once the question is put without these reasons."""
+    world, answer = case.world, case.theirs
     restored: list[Callable[[Json], Json]] = []
     # A second time, since what one mistake hid may be known too.
     for reason in (*reasons, *reasons):
         if reason.says not in answer.error:
             continue
-        other = reason.reword(prepared(world, answer.selections), mine.allocations)
+        other = reason.reword(prepared(world, answer.selections), case.mine.allocations)
         if other is not None and other.world != world:
-            world, answer = other.world, kubernetes.ask(other.world)
+            world, answer = other.world, case.kubernetes.ask(other.world, REWORDED_LIMIT_MILLISECONDS)
             restored.append(other.restored)
+    if answer.verdict == "timeout":
+        return Kind.UNDECIDED
     for restore in reversed(restored):
         read = tuple(restore(allocation) for allocation in answer.allocations)
         answer = msgspec.structs.replace(answer, allocations=read)
-    return bool(restored) and not disagreement(answer, mine)
+    return Kind.SAME if restored and not disagreement(answer, case.mine) else Kind.UNEXPLAINED

@@ -14,13 +14,14 @@ from dra_scheduling.features import Features
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.wire.objects import read_as, write_value
 
 OTHERS = (NodePlace("node-2", {"zone": "b"}), NodePlace("node-4", {}))
 """Nodes that are asked before, so that what is kept of them could mislead."""
-SUPPORTED = frozenset(Part) - {Part.COMPATIBILITY, Part.DERIVED}
+SUPPORTED = frozenset(Part) - {Part.COMPATIBILITY, Part.DERIVED, Part.RULES}
 """What worlds may have for the library to answer them."""
 GATES = {
     "AdminAccess": "DRAAdminAccess",
@@ -92,6 +93,8 @@ def _cluster(world: World, features: Features) -> tuple[PoolIndex, Ledger]:
     index, ledger = PoolIndex(features), Ledger()
     for piece in world.slices:
         index.apply(read_as(ResourceSlice, piece))
+    for rule in world.rules:
+        index.apply_rule(read_as(DeviceTaintRule, rule))
     for number, result in enumerate(world.held):
         holder = f"held-{number}"
         held = held_by(holder, read_as(AllocationResult, {"devices": {"results": [result]}}))

@@ -34,6 +34,7 @@ class Part(StrEnum):
     COUNTERS = "counters"
     CAPACITY = "capacity"
     TAINTS = "taints"
+    RULES = "taint-rules"
     ADMIN = "admin-access"
     BINDING = "binding-conditions"
     CONFIG = "config"

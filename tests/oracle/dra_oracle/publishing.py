@@ -20,6 +20,24 @@ def slices(dice: Dice) -> list[Json]:
     return dice.shuffled(published)
 
 
+def rules(dice: Dice, slices: list[Json]) -> list[Json]:
+    """Taint rules for some of what is published, or for nothing there is."""
+    if not dice.has(Part.RULES, 0.4):
+        return []
+    places = [{"driver": "other.example.com", "pool": "p", "device": "d0"}]
+    for piece in slices:
+        spec = piece["spec"]
+        place = {"driver": spec["driver"], "pool": spec["pool"]["name"]}
+        places += [{**place, "device": device["name"]} for device in spec.get("devices", ())]
+    return [_rule(dice, f"rule-{number}", dice.one_of(places)) for number in range(dice.one_of((1, 1, 2, 3)))]
+
+
+def _rule(dice: Dice, name: str, place: Json) -> Json:
+    fields = dice.one_of((["device", "pool", "driver"], ["pool", "driver"], ["pool"], ["device"], ["driver"], []))
+    selector = {} if dice.luck(0.1) else {"deviceSelector": {field: place[field] for field in fields}}
+    return {"metadata": {"name": name}, "spec": {**selector, "taint": _taint(dice)}}
+
+
 def _pool(dice: Dice, driver: str, name: str) -> list[Json]:
     generation = 2
     devices = _devices(dice, driver)
@@ -53,7 +71,7 @@ def _slice(name: str, driver: str, pool: Json, content: Json) -> Json:
 
 def _damaged(dice: Dice, pieces: list[Json]) -> list[Json]:
     """The slices, sometimes as a driver or a watch leaves them half-way."""
-    if dice.has(Part.INCOMPLETE, 0.06):
+    if dice.has(Part.INCOMPLETE, 0.05):
         dice.one_of(pieces)
         if len(pieces) > 1 and dice.luck(0.5):
             return pieces[1:]
@@ -128,7 +146,7 @@ def _device(dice: Dice, driver: str, number: int) -> Json:
         device["capacity"] = {"memory": {"value": dice.one_of(("10Gi", "40Gi", "80Gi"))}}
     if dice.has(Part.CAPACITY, 0.35):
         _make_shareable(dice, device)
-    if dice.has(Part.TAINTS, 0.2):
+    if dice.has(Part.TAINTS, 0.15):
         device["taints"] = [_taint(dice) for _ in range(dice.one_of((1, 1, 2)))]
     if dice.has(Part.BINDS_TO_NODE, 0.1):
         device["bindsToNode"] = True

@@ -26,6 +26,7 @@ def random_world(seed: int, parts: Collection[Part]) -> World:
         classes=tuple(asking.classes(dice)),
         claims=tuple(asking.claims(dice)),
         held=tuple(asking.held(dice, slices)),
+        rules=tuple(publishing.rules(dice, slices)),
         features=_features(dice),
     )
 
