@@ -10,6 +10,7 @@ import msgspec
 from dra_scheduling.allocation.attempt import Failed, Spent, Trial, attempt
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.candidates import candidates_of
+from dra_scheduling.allocation.claimchecks import TOO_MANY_DEVICES
 from dra_scheduling.allocation.counters import sheet_of
 from dra_scheduling.allocation.matching import Conflict, Need
 from dra_scheduling.allocation.outcomes import Answer, Chosen, Exhausted, Impossible
@@ -198,7 +199,11 @@ class _Choice:
         return Exhausted(refusal=gave_up(asks, self._steps), steps=self._steps)
 
     def _refusal(self) -> Refusal:
-        """Return what stood against the preferred combination, and in brackets what stood against others."""
-        first, *others = dict.fromkeys(self._told)
+        """Return what stood against the preferred combination, and in brackets what stood against others.
+
+        That some combinations are too large for a claim says less than what stood against those that are not.
+        """
+        told = list(dict.fromkeys(self._told))
+        first, *others = [refusal for refusal in told if refusal.reason != TOO_MANY_DEVICES] or told
         more = tuple(other.message for other in others[:SHOWN])
         return msgspec.structs.replace(first, details=(*first.details, *more)) if more else first
