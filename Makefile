@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 SYNCED := $(VENV)/.synced
 
-TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/cases:$(CURDIR)/tests/demo:$(CURDIR)/tests/bench:$(CURDIR)/tests/oracle
+TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/cases:$(CURDIR)/tests/demo:$(CURDIR)/tests/cluster:$(CURDIR)/tests/bench:$(CURDIR)/tests/oracle
 
 .DEFAULT_GOAL := help
 .PHONY: help sync lock demo test lint fmt bench oracle run control-plane clean
@@ -44,8 +44,8 @@ fmt: sync ## rewrite what ruff can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: control-plane ## measure speed and memory beside kube-scheduler
-	@$(TOOLS) $(PY) -m dra_bench
+bench: control-plane ## measure speed and memory beside kube-scheduler (ONLY=decisions,binds,start-up)
+	@$(TOOLS) $(PY) -m dra_bench $(if $(ONLY),--only $(ONLY)) $(BENCH)
 
 oracle: sync ## compare the allocator with Kubernetes' own on WORLDS=10000 random worlds (SEED=0)
 	@$(TOOLS) $(PY) -m dra_oracle --worlds $(or $(WORLDS),10000) --seed $(or $(SEED),0)

@@ -46,4 +46,6 @@ def namespace(api: ApiClient) -> Iterator[str]:
     name = f"test-{uuid.uuid4().hex[:8]}"
     api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
+    # There is no kubelet to end a pod that is bound, and before its pods nothing else of a namespace is deleted.
+    api.request("DELETE", f"/api/v1/namespaces/{name}/pods", {"gracePeriodSeconds": 0})
     api.delete("v1/namespaces", name)

@@ -1,6 +1,6 @@
 """Questions about claims and allocations, answered from values alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -62,6 +62,14 @@ def released(claim: ResourceClaim, uid: str, ours: Iterable[AllocationResult] | 
     return msgspec.structs.replace(
         claim.status, allocation=None if is_ours and not rest else allocation, reserved_for=rest
     )
+
+
+def classes_of(requests: Iterable[DeviceRequest]) -> Iterator[str]:
+    """Yield the DeviceClasses that the requests ask for, alternatives included."""
+    for request in requests:
+        for one in (request.exactly, *request.first_available):
+            if one is not None:
+                yield one.device_class_name
 
 
 def devices_of(allocation: AllocationResult | None) -> tuple[DeviceID, ...]:

@@ -8,10 +8,10 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from dra_binder.backoff import LONGEST_PAUSE, limit_of, pause_after
-from dra_binder.errors import ApiError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
+from dra_binder.errors import ApiError, ConflictError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
 from dra_binder.plan import Bound, Plan, claim_keys, make_plan, pod_key_of, pod_uid_of, special_names, standing
 from dra_binder.ports import Ports
-from dra_binder.prechecks import refusal
+from dra_binder.prechecks import is_contended, refusal
 from dra_binder.settings import DEFAULTS, BinderSettings
 from dra_binder.steps import (
     bind,
@@ -150,12 +150,14 @@ class _Run:
 
     async def _write_claims(self, plan: Plan) -> Bound | Stop | None:
         ports = self.ports
-        known = await read_claims(ports, plan)
-        if isinstance(known, GiveUp):
+        known = await self._read_claims(plan)
+        if isinstance(known, dict) and is_contended(plan, known, ports.view):
+            # kube-scheduler remembers a device once, however many claims hold it: when one of two claims lets go, it
+            # gives the device out again. So what it has decided already shall be seen before anything is written.
+            await ports.clock.sleep(self.settings.stand_back_seconds)
+            known = await self._read_claims(plan)
+        if not isinstance(known, dict):
             return known
-        refused = refusal(self.request, plan, known, ports.view)
-        if refused is not None:
-            return refused
         special = await reserve_special(ports, plan)
         if special is not None and not isinstance(special, ResourceClaim):
             return special
@@ -167,6 +169,13 @@ class _Run:
             written.append(claim)
         self.claims = tuple(written)
         return None if special is None else await show_in_pod(ports, self.request, plan, special)
+
+    async def _read_claims(self, plan: Plan) -> dict[ObjectKey, ResourceClaim] | Stop:
+        """Return the regular claims by key if the plan may be carried out on them."""
+        known = await read_claims(self.ports, plan)
+        if isinstance(known, GiveUp):
+            return known
+        return refusal(self.request, plan, known, self.ports.view) or known
 
     async def _succeed(self, end: Bound) -> Ending:
         told = await self._insist(lambda: self._write_status(SUCCEEDED, ""))
@@ -261,8 +270,14 @@ class _Run:
             await self.ports.bind_requests.patch_status(self.request, status)
 
     async def _delete(self) -> None:
-        with suppress(MissingError):
+        try:
             await self.ports.bind_requests.delete(self.request)
+        except MissingError:
+            return
+        except ConflictError:
+            shown = self.ports.view.bind_request(self.request.key)
+            if shown is not None and shown.metadata.uid == self.request.metadata.uid:
+                raise
 
     async def _insist(self, action: Callable[[], Awaitable[T]]) -> T | ApiError:
         """Repeat what must not be left out; return its result, or the last error if the server stays out of reach."""

@@ -125,8 +125,11 @@ class View(Protocol):
         """Return the resourceVersion up to which ResourceClaims were seen (bookmarks included)."""
         ...
 
-    def is_contended(self, pools: Iterable[PoolKey]) -> bool:
-        """Whether a scheduler other than ours has lately taken devices of one of these pools."""
+    def is_contended(self, pools: Iterable[PoolKey], classes: Iterable[str]) -> bool:
+        """Whether a scheduler other than ours is about: it has lately taken devices of one of the pools, or will.
+
+        It will where a pod of it waits for devices of one of the DeviceClasses.
+        """
         ...
 
 

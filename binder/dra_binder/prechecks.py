@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from dra_binder.allocations import clash, devices_of, is_reserved_for, is_same_allocation, is_same_requests
+from dra_binder.allocations import clash, classes_of, devices_of, is_reserved_for, is_same_allocation, is_same_requests
 from dra_binder.errors import GiveUp, Retry
 from dra_binder.plan import Plan, RegularClaim, claim_keys, pod_key_of, standing, unknown_request
 from dra_binder.ports import Presence, View
@@ -37,6 +37,18 @@ def refusal(
             return GiveUp(f"node {plan.node} cannot reach {devices}: the allocation's node selector excludes it")
     unwritten = _unwritten(plan, claims, view)
     return _unpublished(unwritten, plan.node, view) or _taken(request, plan, unwritten, view)
+
+
+def is_contended(plan: Plan, claims: Mapping[ObjectKey, ResourceClaim], view: View) -> bool:
+    """Whether another scheduler may be giving out the devices that the plan would add to claims."""
+    unwritten = _unwritten(plan, claims, view)
+    pools = {device.pool_key for _, allocation in unwritten for device in devices_of(allocation)}
+    if not pools:
+        return False
+    classes = {name for claim in claims.values() for name in classes_of(claim.spec.devices.requests)}
+    if plan.extended is not None:
+        classes.update(classes_of(plan.extended.device_requests))
+    return view.is_contended(pools, classes)
 
 
 def unusable(regular: RegularClaim, claim: ResourceClaim, plan: Plan) -> GiveUp | None:

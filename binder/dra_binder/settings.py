@@ -7,11 +7,13 @@ class BinderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds.
 
     `settle_seconds` is how long another scheduler may take between its decision and its write, waited for only where
-    one is active over the same pools; `patience_seconds` bounds the wait for the own cache and for those who lose.
+    one is active over the same devices; `stand_back_seconds` is how long it is let go first there. `patience_seconds`
+    bounds the wait for the own cache and for those who lose.
     """
 
     scheduler_name: str = "dra-scheduler"
     settle_seconds: float = 1.0
+    stand_back_seconds: float = 2.0
     patience_seconds: float = 30.0
     undo_attempts: int = 5
 

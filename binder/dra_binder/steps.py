@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from dra_binder.allocations import devices_of, is_reserved_for, reserved
+from dra_binder.allocations import classes_of, devices_of, is_reserved_for, reserved
 from dra_binder.conflicts import find_conflict
 from dra_binder.errors import ConflictError, GiveUp, MissingError, Retry, Stop, UnclearError
 from dra_binder.plan import Bound, Plan, RegularClaim, special_claim, special_names, standing
@@ -90,7 +90,8 @@ async def settle(ports: Ports, claims: Iterable[ResourceClaim], settings: Binder
     pools = {device.pool_key for claim in written for device in devices_of(claim.status.allocation)}
     if not pools:
         return None
-    if ports.view.is_contended(pools):
+    classes = {name for claim in written for name in classes_of(claim.spec.devices.requests)}
+    if ports.view.is_contended(pools, classes):
         await ports.clock.sleep(settings.settle_seconds)
     newest = max(int(claim.metadata.resource_version) for claim in written)
     deadline = ports.clock.elapsed() + settings.patience_seconds

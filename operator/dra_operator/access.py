@@ -1,11 +1,13 @@
 """How this process reaches the API server, and as whom: credentials are read again while it runs."""
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable, Mapping
 
 import aiohttp
 import kopf
+import yaml
 
 from dra_operator.logs import log
 from dra_operator.pacing import Clock
@@ -15,6 +17,7 @@ from dra_operator.watches import Watches
 REFRESH_SECONDS = 30.0
 REFUSED_SECONDS = 120.0
 """For so long a server that refuses our credentials is asked again; then the process ends, to be started anew."""
+FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 10.0
 
 _log = log("access")
@@ -26,7 +29,7 @@ class NoAccessError(Exception):
     """There is no way to reach an API server; the text says what was looked for."""
 
 
-def read_credentials(*, logger: object = None) -> kopf.ConnectionInfo:
+def read_credentials() -> kopf.ConnectionInfo:
     """Return the pod's service account, else what the kubeconfig says, with its exec plug-ins.
 
     Raises `NoAccessError`.
@@ -38,17 +41,13 @@ def read_credentials(*, logger: object = None) -> kopf.ConnectionInfo:
     try:
         found = kopf.login_with_kubeconfig(settings=settings)
         if found is not None and not _has_secret(found):
-            found = kopf.login_via_client(settings=settings, logger=logger or _Silent())  # type: ignore[arg-type]
-    except (OSError, KeyError, ValueError, kopf.LoginError) as error:
+            found = kopf.login_via_client(settings=settings, logger=logging.getLogger(__name__))
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, yaml.YAMLError, kopf.LoginError) as error:
+        # Kopf takes its shape for granted.
         raise NoAccessError(f"the kubeconfig cannot be used: {error}") from error
     if found is None:
         raise NoAccessError("no service account and no kubeconfig: set KUBECONFIG or run in a pod")
     return found
-
-
-class _Silent:
-    def debug(self, *_: object) -> None:
-        """Say nothing."""
 
 
 class Access:
@@ -83,22 +82,27 @@ class Access:
 
     async def log_in(self) -> kopf.AiohttpSession | None:
         """Return a session for Kopf, at first and whenever the server refused the last one; None to give up."""
-        now = self._clock()
-        if self._logins:
-            if self._refused_since is None:
-                self._refused_since = now
-            elif now - self._refused_since > REFUSED_SECONDS:
-                _log.error("the API server refuses our credentials", seconds=round(now - self._refused_since))
-                return None
-            _log.warning("the API server refused our credentials; reading them again", turn=self._refusals + 1)
-            await asyncio.sleep(min(LONGEST_PAUSE, 0.1 * 2**self._refusals))
-            self._refusals += 1
+        if self._logins and not await self.refused():
+            return None
         self._logins += 1
-        await self._reload()
         session = open_session(self._watches, self.headers(), self.tls(), self.accepted)
         self._sessions[:] = [one for one in self._sessions if not one.closed]
         self._sessions.append(session)
         return kopf.AiohttpSession(server=self.server, aiohttp_session=session)
+
+    async def refused(self) -> bool:
+        """Pause after a refusal, longer each time, and read the credentials again; False if it is no use any more."""
+        now = self._clock()
+        if self._refused_since is None:
+            self._refused_since = now
+        elif now - self._refused_since > REFUSED_SECONDS:
+            _log.error("the API server refuses our credentials", seconds=round(now - self._refused_since))
+            return False
+        _log.warning("the API server refused our credentials; reading them again", turn=self._refusals + 1)
+        await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2**self._refusals))
+        self._refusals += 1
+        await self.refresh()
+        return True
 
     def adopt(self, session: aiohttp.ClientSession) -> None:
         """Keep the token of one more session fresh."""
@@ -113,9 +117,10 @@ class Access:
         """Keep tokens fresh, until cancelled: those of service accounts change every hour or so."""
         while True:
             await asyncio.sleep(REFRESH_SECONDS)
-            await self._reload()
+            await self.refresh()
 
-    async def _reload(self) -> None:
+    async def refresh(self) -> None:
+        """Read the credentials again, and use them in every session from now on."""
         try:
             self._current = await asyncio.to_thread(self._read)
         except NoAccessError as error:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 
 from dra_binder.binder import Binder
 from dra_binder.ports import Ports
@@ -14,15 +14,13 @@ from dra_operator.kube.patience import PatientRequests
 from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_operator.leader import Leadership
 from dra_operator.settings import Settings
+from dra_operator.status import BIND_FAILED
 from dra_operator.view import ClusterView
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject
 
-Refused = Callable[[Pod, str, str], None]
-
 BOUND = "Bound"
-BIND_FAILED = "BindFailed"
 
 
 class LoopClock:
@@ -42,11 +40,10 @@ class LoopClock:
 
 
 class EventReport:
-    """`dra_binder.ports.Report`: Events of the pod, and its condition where the same process writes that."""
+    """`dra_binder.ports.Report`: Events of the pod."""
 
-    def __init__(self, recorder: Recorder, refused: Refused | None) -> None:
+    def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._refused = refused
 
     def bound(self, request: BindRequest, pod: Pod) -> None:
         """Tell that the pod is on its node."""
@@ -57,8 +54,6 @@ class EventReport:
         """Tell why the pod is not on its node."""
         message = f"Could not bind to {request.spec.selected_node}: {reason}"
         self._tell(pod, Severity.WARNING, BIND_FAILED, message)
-        if self._refused is not None:
-            self._refused(pod, BIND_FAILED, message)
 
     def _tell(self, pod: Pod, severity: Severity, reason: str, message: str) -> None:
         notice = Notice(regarding=Regarding.of(pod), severity=severity, reason=reason, message=message)

@@ -26,6 +26,7 @@ LONG_PAUSE = 0.2
 # Watches of different kinds do not keep step: what looks left over for a moment may be a bind that has just ended.
 SUSPICION_SECONDS = 3.0
 CLEAN_RETRY_SECONDS = 5.0
+LONG_RETRY_SECONDS = 60.0
 
 _log = log("binding")
 _place: ContextVar[asyncio.Semaphore | None] = ContextVar("place", default=None)
@@ -116,20 +117,24 @@ class Binding:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     async def run(self) -> None:
-        """Look at suspects when their time has come, until cancelled."""
+        """Look for leftovers now and then, until cancelled."""
         while True:
             await asyncio.sleep(SUSPICION_SECONDS / 4)
-            now = self._clock()
-            due = [uid for uid, when in self._suspects.items() if when <= now]
-            for uid in due:
-                del self._suspects[uid]
-            if due and self._may_write():
-                for leftover in self._leftovers(due):
-                    # In the place of a bind, so that none runs for this pod at the same time.
-                    self._start(leftover.uid, leftover.pod, self._clean(leftover))
+            self.look()
+
+    def look(self) -> None:
+        """Begin to undo what has looked left over for long enough."""
+        now = self._clock()
+        due = [uid for uid, when in self._suspects.items() if when <= now]
+        for uid in due:
+            del self._suspects[uid]
+        if due and self._may_write():
+            for leftover in self._leftovers(due):
+                # In the place of a bind, so that none runs for this pod at the same time.
+                self._start(leftover.uid, leftover.pod, self._clean(leftover))
 
     def _consider(self, request: BindRequest) -> None:
-        pod_uid = pod_uid_of(request)
+        pod_uid = _whose(request)
         if not self._is_due(request) or pod_uid in self._tasks or not self._may_write():
             return
         self._start(pod_uid, request.key, self._run(request))
@@ -151,8 +156,8 @@ class Binding:
         BINDING.set(len(self._tasks))
         # It may have changed, or another one for the same pod may have come, while this one ran.
         current = self._view.bind_request(key)
-        if current is not None:
-            self._consider(current)
+        for request in (*([current] if current is not None else ()), *self._view.bind_requests_of_pod(pod_uid)):
+            self._consider(request)
 
     async def _run(self, request: BindRequest) -> None:
         BINDING.set(len(self._tasks))
@@ -173,7 +178,7 @@ class Binding:
             return await self._carrier.run(request, _log)
         except Exception as error:  # noqa: BLE001  whatever it is, it concerns this pod alone
             _log.exception("a bind failed", bindrequest=str(request.key), node=request.spec.selected_node)
-            return Unfinished(repr(error), after=CLEAN_RETRY_SECONDS)
+            return Unfinished(repr(error), after=LONG_RETRY_SECONDS)
 
     def _suspect(self, uids: Iterable[str], wait: float = SUSPICION_SECONDS) -> None:
         when = self._clock() + wait
@@ -195,6 +200,14 @@ class Binding:
         except ApiError as error:
             _log.warning("could not undo leftovers yet", pod=str(leftover.pod), error=str(error))
             self._suspect([leftover.uid], CLEAN_RETRY_SECONDS)
+        except Exception:  # noqa: BLE001  whatever it is, it concerns this pod alone
+            _log.exception("leftovers could not be undone", pod=str(leftover.pod))
+            self._suspect([leftover.uid], LONG_RETRY_SECONDS)
+
+
+def _whose(request: BindRequest) -> str:
+    """Return what only one bind may run for at a time: the pod, or the BindRequest itself where it names none."""
+    return pod_uid_of(request) or str(request.key)
 
 
 def _never() -> bool:

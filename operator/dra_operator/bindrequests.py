@@ -139,13 +139,17 @@ class BindRequestWriter:
 
 
 def _successor(found: BindRequest, wanted: BindRequest) -> Json:
-    """Return the object with the new decision; what other people put on it stays."""
+    """Return the object with the new decision; what other people put on it stays.
+
+    The status of a failure counts until the generation changes, which it would not if only the same were decided again.
+    """
+    spec = msgspec.structs.replace(wanted.spec, decision=found.spec.decision + 1)
     metadata = msgspec.structs.replace(
         found.metadata,
         labels={**found.metadata.labels, **wanted.metadata.labels},
         owner_references=wanted.metadata.owner_references,
     )
-    return {**write(wanted), "metadata": write_value(metadata)}
+    return {**write(wanted), "metadata": write_value(metadata), "spec": write_value(spec)}
 
 
 def _devices(assignment: Assignment) -> list[str]:

@@ -45,6 +45,10 @@ class Cache:
         """Yield the objects of a kind as they are at this moment."""
         yield from cast("list[T]", list(self._objects[cast("Kind", kind)].values()))
 
+    def values(self, kind: Kind) -> tuple[KubernetesObject, ...]:
+        """Return the objects of a kind that is not known before."""
+        return tuple(self._objects[kind].values())
+
     def put(self, value: KubernetesObject) -> Novelty:
         """Take over an object from a watch, and say what is new about it.
 

@@ -1,6 +1,6 @@
 """Requests to the API server over one session, with every other end than success as a `dra_binder.errors.ApiError`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -48,10 +48,13 @@ class HttpApi:
         self._access = access
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=CONNECTIONS, ssl=access.tls()),
-            headers={"Accept": JSON, "User-Agent": "dra-operator", **access.headers()},
+            headers={"User-Agent": "dra-operator", **access.headers()},
+            cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=REQUEST_SECONDS, sock_connect=CONNECT_SECONDS),
         )
         access.adopt(self._session)
+        self.learn: Callable[[Json], None] = _ignore
+        """Called with the answer to every write."""
 
     async def close(self) -> None:
         """Close every connection."""
@@ -80,14 +83,19 @@ class HttpApi:
         """Return the object, or a Status, after it was marked for deletion."""
         return await self.request("DELETE", path, options)
 
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = JSON) -> Json:
+    async def request(
+        self, method: str, path: str, body: Json | None = None, *, content_type: str = JSON, accept: str = JSON
+    ) -> Json:
         """Return the decoded answer to one request. Raises `ApiError`."""
         target = Target.of(path.partition("?")[0])
         action = f"{VERBS[method]} {target.resource} {target.object}".strip()
         payload = None if body is None else orjson.dumps(body)
         try:
             async with self._session.request(
-                method, self._access.server + path, data=payload, headers={"Content-Type": content_type}
+                method,
+                self._access.server + path,
+                data=payload,
+                headers={"Content-Type": content_type, "Accept": accept},
             ) as response:
                 content = await response.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -97,7 +105,13 @@ class HttpApi:
         answer = _decoded(content)
         if response.status >= HTTPStatus.BAD_REQUEST:
             raise _error(action, response.status, answer, response.headers)
+        if method not in {"GET", "DELETE"}:
+            self.learn(answer)
         return answer
+
+
+def _ignore(_: Json) -> None:
+    """Learn nothing."""
 
 
 def _decoded(content: bytes) -> Json:

@@ -69,13 +69,14 @@ Inbox = queue.SimpleQueue[Message]
 class SchedulerCore:
     """Takes messages in and makes decisions; one thread's own. `now` is wall-clock time in seconds."""
 
-    __slots__ = ("_cluster", "_cycle_pods", "_in_flight", "_is_leading", "_queue")
+    __slots__ = ("_cluster", "_cycle_pods", "_failed", "_in_flight", "_is_leading", "_queue")
 
     def __init__(self, cluster: Cluster, pods: SchedulingQueue, *, cycle_pods: int) -> None:
         self._cluster = cluster
         self._queue = pods
         self._cycle_pods = cycle_pods
         self._in_flight: set[str] = set()
+        self._failed: dict[ObjectKey, BindRequest] = {}
         self._is_leading = False
 
     def take_in(self, message: Message, now: float) -> None:
@@ -134,16 +135,16 @@ class SchedulerCore:
                 self._queue.failed(pods[0].metadata.uid, 1, now)
 
     def _changed(self, value: KubernetesObject, now: float) -> None:
-        if isinstance(value, Pod):
-            before = self._cluster.pod(value.key)
-            if before is not None and before.metadata.uid != value.metadata.uid:
-                self._queue.forget(before.metadata.uid)
+        before = self._cluster.pod(value.key) if isinstance(value, Pod) else None
+        if before is not None and before.metadata.uid != value.metadata.uid:
+            self._queue.forget(before.metadata.uid)
         wake = self._cluster.apply(value)
         if isinstance(value, BindRequest):
-            if value.phase == FAILED:
-                self._queue.failed(pod_uid_of(value), value.status.failed_attempts, _moment(value, now))
+            self._remember(value)
+            self._note_failure(pod_key_of(value), now)
             self._look_at(pod_key_of(value), now)
         elif isinstance(value, Pod):
+            self._note_failure(value.key, now)
             self._look_at(value.key, now)
         self._queue.wake(wake, now)
 
@@ -152,16 +153,34 @@ class SchedulerCore:
             self._queue.forget(value.metadata.uid)
         wake = self._cluster.remove(type(value), key_of(value))
         if isinstance(value, BindRequest):
+            self._failed.pop(pod_key_of(value), None)
             self._look_at(pod_key_of(value), now)
         self._queue.wake(wake, now)
 
     def _unwritten(self, pod: Pod, now: float) -> None:
         uid = pod.metadata.uid
         self._in_flight.discard(uid)
-        self._queue.failed(uid, 1, now)
+        if self._is_there(pod.key, uid):
+            self._queue.failed(uid, 1, now)
         wake = self._cluster.forget(uid)
         self._look_at(pod.key, now)
         self._queue.wake(wake, now)
+
+    def _remember(self, request: BindRequest) -> None:
+        if request.phase == FAILED:
+            self._failed[pod_key_of(request)] = request
+        else:
+            self._failed.pop(pod_key_of(request), None)
+
+    def _note_failure(self, key: ObjectKey, now: float) -> None:
+        """Let the pod of a failed BindRequest pause, whichever of the two was seen first."""
+        request = self._failed.get(key)
+        if request is not None and self._is_there(key, pod_uid_of(request)):
+            self._queue.failed(pod_uid_of(request), request.status.failed_attempts, _moment(request, now))
+
+    def _is_there(self, key: ObjectKey, uid: str) -> bool:
+        pod = self._cluster.pod(key)
+        return pod is not None and pod.metadata.uid == uid and not pod.spec.node_name
 
     def _look_at(self, key: ObjectKey, now: float) -> None:
         """Make the queue hold the pod of this name exactly if it is pending."""
@@ -242,8 +261,9 @@ class CycleThread(threading.Thread):
 
 
 def _moment(request: BindRequest, now: float) -> float:
+    """Return when the last attempt was; not later than now, whatever the binder's clock says."""
     text = request.status.last_attempt_time
     try:
-        return dt.datetime.fromisoformat(text).timestamp() if text else now
+        return min(now, dt.datetime.fromisoformat(text).timestamp()) if text else now
     except ValueError:
         return now

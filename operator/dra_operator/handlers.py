@@ -1,30 +1,43 @@
 """What Kopf calls. Importing this module registers everything; the operator itself is a `Runtime` in the memo."""
 
+import asyncio
+import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import kopf
 
 from dra_operator.access import NoAccessError
 from dra_operator.kinds import BIND_REQUESTS, CLAIMS, CLASSES, NODES, PODS, SLICES, TEMPLATES
-from dra_operator.logs import configure
+from dra_operator.logs import configure, log
 from dra_operator.probes import AddressInUseError
 from dra_operator.runtime import Runtime
 from dra_operator.settings import Settings, SettingsError
 from dra_operator.tuning import tune
 
+FAILED, USAGE_ERROR = 1, 2
+
+_log = log("handlers")
+
 
 @kopf.on.startup()
 async def start(memo: kopf.Memo, settings: kopf.OperatorSettings, **_: Any) -> None:  # noqa: ANN401
-    """Build the operator before Kopf lists anything. Under `dra-operator` the memo has a runtime already."""
+    """Build the operator before Kopf lists anything. Under `dra-operator` the memo has a runtime already.
+
+    Where that is not possible the process ends with one line: Kopf's own way to fail is a page of tracebacks.
+    """
     try:
         runtime: Runtime = memo.setdefault("runtime", None) or Runtime(Settings.from_environment())
         memo["runtime"] = runtime
         configure(runtime.settings)
         tune(settings)
         await runtime.start()
-    except (SettingsError, NoAccessError, AddressInUseError) as error:
-        raise kopf.PermanentError(str(error)) from error
+    except SettingsError as error:
+        print(error, file=sys.stderr)  # noqa: T201  before there is a log
+        await _end(USAGE_ERROR)
+    except (NoAccessError, AddressInUseError) as error:
+        _log.error("cannot start", reason=str(error))
+        await _end(FAILED)
 
 
 @kopf.on.cleanup()
@@ -83,3 +96,9 @@ async def device_class(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> N
 async def bind_request(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
     """Keep the cache true."""
     memo["runtime"].observe(BIND_REQUESTS.kind, event)
+
+
+async def _end(code: int) -> NoReturn:
+    # Kopf's other tasks have to begin before they can be cancelled without a warning.
+    await asyncio.sleep(0)
+    raise SystemExit(code)

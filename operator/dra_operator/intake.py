@@ -5,7 +5,7 @@ say what is wrong with it.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from dra_operator.cache import Cache, Novelty
@@ -18,9 +18,10 @@ from dra_operator.watches import Watches
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.wire import InvalidObjectError, KubernetesObject, key_of, read_as
+from dra_scheduling.wire import KINDS, InvalidObjectError, KubernetesObject, key_of, read_as
 
 Raw = Mapping[str, Any]
+PodRefused = Callable[[Pod, str, str], None]
 
 INVALID_REASON = "InvalidObject"
 MAX_REMEMBERED = 10_000
@@ -51,11 +52,19 @@ class Listener(Protocol):
 
 
 class BadInput:
-    """Says on an unusable object what is wrong with it, once for each problem."""
+    """Says on an unusable object what is wrong with it, once for each problem.
 
-    def __init__(self, recorder: Recorder) -> None:
+    `pod_refused` is told of pods besides, since people look for the reason in their conditions.
+    """
+
+    def __init__(self, recorder: Recorder, pod_refused: PodRefused | None = None) -> None:
         self._recorder = recorder
+        self._pod_refused = pod_refused
         self._told: OrderedDict[str, str] = OrderedDict()
+
+    def has_told(self, uid: str) -> bool:
+        """Whether there was a problem with this object."""
+        return uid in self._told
 
     def tell(self, kind: Kind, raw: Raw, error: InvalidObjectError) -> None:
         """Log the problem and write it as an Event of the object."""
@@ -80,6 +89,12 @@ class BadInput:
         self._recorder.tell(
             Notice(regarding=regarding, severity=Severity.WARNING, reason=INVALID_REASON, message=problem)
         )
+        spec = raw.get("spec") or {}
+        if kind is Pod and self._pod_refused is not None and not spec.get("nodeName"):
+            # Nothing else of it can be relied on.
+            name = {key: metadata.get(key) for key in ("name", "namespace", "uid")}
+            known = {"metadata": name, "spec": {"schedulerName": str(spec.get("schedulerName"))}}
+            self._pod_refused(read_as(Pod, known), INVALID_REASON, problem)
 
 
 class Intake:
@@ -103,10 +118,29 @@ class Intake:
             novelty = self._take(kind, event, raw)
         WATCH_EVENTS.labels(watch.resource.plural, novelty.name.lower()).inc()
 
+    def learn(self, answer: Raw) -> None:
+        """Take in what the API server answered to a write of this process, unless the watch was faster."""
+        kind = KINDS.get((str(answer.get("apiVersion")), str(answer.get("kind"))))
+        if kind is None or answer["metadata"].get("deletionTimestamp"):
+            return
+        if self._watches[kind].learn(version_of(answer)):
+            self._take(kind, "MODIFIED", answer)
+
     def listed(self, resource: Resource, uids: frozenset[str]) -> None:
         """Let go of what is not in a whole list any more: a watch that had to start anew tells no deletions."""
         for value in self._cache.outdated(resource.kind, uids):
             self._drop(resource.kind, key_of(value), value.metadata.uid)
+
+    def is_unusable(self, uid: str) -> bool:
+        """Whether the object was seen and could not be used."""
+        return self._bad_input.has_told(uid)
+
+    def correct(self, kind: Kind, key: ObjectKey, raw: Raw | None) -> None:
+        """Take over what the server says about an object, None if there is none, whatever watches have told."""
+        if raw is not None:
+            self._take(kind, None, raw)
+        elif (known := self._cache.get(kind, key)) is not None:
+            self._drop(kind, key, known.metadata.uid)
 
     def _take(self, kind: Kind, event: str | None, raw: Raw) -> Novelty:
         (raw["metadata"].get("annotations") or {}).pop(BALLAST, None)

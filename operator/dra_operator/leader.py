@@ -16,13 +16,11 @@ from dra_operator.api import Api, Json
 from dra_operator.logs import log
 from dra_operator.metrics import LEADING
 from dra_operator.pacing import Clock
-from dra_operator.settings import Role
+from dra_operator.settings import Role, Settings
 
-LEASE_SECONDS = 15.0
-"""For how long others keep away after the last renewal."""
-RENEW_SECONDS = 10.0
-"""After how long without a renewal the holder gives up: well before anybody else may take over."""
-RETRY_SECONDS = 2.0
+# Parts of the time for which others keep away after a renewal. The holder gives up well before anybody may take over.
+RENEW_PART = 2 / 3
+RETRY_PART = 2 / 15
 RELEASE_SECONDS = 2.0
 
 _log = log("leader")
@@ -60,6 +58,9 @@ class Leadership:
 
     def take(self, until: float = math.inf) -> None:
         """Be the active replica up to that time."""
+        if not self.is_leading:
+            # It may have lapsed without anybody noticing but those who were not allowed to write meanwhile.
+            self.step_back()
         self._until = until
         self._set(is_leading=True)
 
@@ -79,15 +80,16 @@ class Leadership:
 class Election:
     """Holds the Lease of a role while it can."""
 
-    def __init__(self, api: Api, leadership: Leadership, *, namespace: str, identity: str, clock: Clock) -> None:
+    def __init__(self, api: Api, leadership: Leadership, settings: Settings, clock: Clock) -> None:
         self._api = api
         self._leadership = leadership
-        self._namespace = namespace
-        self._identity = identity
+        self._namespace = settings.namespace
+        self._identity = settings.identity
+        self._seconds = settings.lease_seconds
         self._clock = clock
         self._lease: Json = {}
         self._seen: Seen | None = None
-        self._log = _log.bind(lease=self._name, identity=identity)
+        self._log = _log.bind(lease=self._name, identity=self._identity)
 
     @property
     def _name(self) -> str:
@@ -102,16 +104,16 @@ class Election:
         while True:
             started = self._clock()
             try:
-                async with asyncio.timeout(RENEW_SECONDS / 2):
+                async with asyncio.timeout(self._seconds * RENEW_PART / 2):
                     is_ours = await self._take_or_renew()
             except (ApiError, TimeoutError) as error:
                 self._log.warning("could not renew the lease", error=str(error) or "no answer")
             else:
                 if is_ours:
-                    self._leadership.take(until=started + RENEW_SECONDS)
+                    self._leadership.take(until=started + self._seconds * RENEW_PART)
                 else:
                     self._leadership.step_back()
-            await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(self._seconds * RETRY_PART)
             if not self._leadership.is_leading:
                 self._leadership.step_back()
 
@@ -143,7 +145,7 @@ class Election:
         now = self._clock()
         if self._seen is None or self._seen.spec != spec:
             self._seen = Seen(spec, now)
-        return now - self._seen.since > float(spec.get("leaseDurationSeconds") or LEASE_SECONDS)
+        return now - self._seen.since > float(spec.get("leaseDurationSeconds") or self._seconds)
 
     async def _create(self) -> bool:
         lease = {
@@ -175,7 +177,7 @@ class Election:
     def _spec(self, *, acquired: str, transitions: int) -> Json:
         return {
             "holderIdentity": self._identity,
-            "leaseDurationSeconds": int(LEASE_SECONDS),
+            "leaseDurationSeconds": round(self._seconds),
             "acquireTime": acquired,
             "renewTime": _now(),
             "leaseTransitions": transitions,

@@ -34,6 +34,9 @@ API_REQUESTS = Counter(
     "dra_api_requests", "Requests to the API server, watches left out.", ["verb", "resource", "code"], registry=REGISTRY
 )
 WATCH_EVENTS = Counter("dra_watch_events", "Events of watches.", ["resource", "novelty"], registry=REGISTRY)
+REPAIRS = Counter(
+    "dra_watch_repairs", "Objects that a watch had missed something about.", ["resource"], registry=REGISTRY
+)
 INVALID_OBJECTS = Counter("dra_invalid_objects", "Objects that could not be used.", ["resource"], registry=REGISTRY)
 EVENTS = Counter("dra_events", "Kubernetes Events by what became of them.", ["reason", "fate"], registry=REGISTRY)
 LEADING = Gauge("dra_leading", "1 while this replica is the active one of the role.", ["role"], registry=REGISTRY)

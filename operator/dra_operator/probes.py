@@ -25,6 +25,12 @@ class HttpServer:
         self._problems = problems
         self._runner: web.AppRunner | None = None
 
+    @property
+    def address(self) -> str:
+        """Where it listens, once it does."""
+        host, port = self._runner.addresses[0][:2] if self._runner else (self._host, self._port)
+        return f"{host}:{port}"
+
     async def start(self) -> None:
         """Listen. Raises `AddressInUseError` where that is not possible."""
         app = web.Application()
@@ -39,7 +45,7 @@ class HttpServer:
         except OSError as error:
             await self.stop()
             raise AddressInUseError(f"DRA_HTTP_ADDRESS={self._host}:{self._port}: {error.strerror}") from error
-        _log.info("serving /healthz, /readyz and /metrics", addresses=[str(name) for name in self._runner.addresses])
+        _log.info("serving /healthz, /readyz and /metrics", address=self.address)
 
     async def stop(self) -> None:
         """Stop listening."""

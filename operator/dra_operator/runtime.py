@@ -9,16 +9,18 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from dra_binder.errors import ApiError
-from dra_operator.access import Access
+from dra_operator.access import Access, NoAccessError
+from dra_operator.audit import Audit
 from dra_operator.binder import BinderRole, EventReport
 from dra_operator.cache import Cache
 from dra_operator.client import HttpApi
 from dra_operator.events import Recorder
-from dra_operator.intake import BadInput, Intake
+from dra_operator.intake import BadInput, Intake, PodRefused
 from dra_operator.kinds import Kind, Resource
 from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
 from dra_operator.metrics import DEVICES_TAKEN
+from dra_operator.pacing import Clock
 from dra_operator.permissions import missing, needed, unserved
 from dra_operator.probes import HttpServer
 from dra_operator.scheduler import SchedulerRole
@@ -64,11 +66,18 @@ class RunningRole(Protocol):
 class Runtime:
     """Everything of one process. `stop_process` is called when it cannot go on; `failure` then says why."""
 
-    def __init__(self, settings: Settings, *, stop_process: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        stop_process: Callable[[], None] | None = None,
+        clock: Clock = time.monotonic,
+    ) -> None:
         self.settings = settings
         self.failure = ""
         self._stop_process = stop_process or _terminate
-        self._clock = time.monotonic
+        self._clock = clock
+        self._silent: tuple[str, ...] = ()
         self.cache = Cache()
         self.watches = Watches(self._clock, self._listed)
         self.view = ClusterView(
@@ -147,9 +156,12 @@ class Runtime:
                 continue
             self._leaderships[role] = leadership
             self._roles[role] = running
-        self._intake = Intake(self.cache, self.watches, BadInput(recorder), (self.view, *self._roles.values()))
+        bad_input = BadInput(recorder, self._pod_refused())
+        self._intake = Intake(self.cache, self.watches, bad_input, (self.view, *self._roles.values()))
+        api.learn = self._intake.learn
         DEVICES_TAKEN.set_function(self.view.devices_taken)
-        self._spawn(recorder.run(), self.access.run(), self._watch_the_watches(), self._go(api))
+        audit = Audit(api, self.cache, self.watches, self._intake)
+        self._spawn(recorder.run(), self.access.run(), audit.run(), self._watch_the_watches(), self._go(api))
 
     def _role(self, role: Role, api: HttpApi, recorder: Recorder, leadership: Leadership) -> RunningRole | None:
         if role is Role.SCHEDULER:
@@ -163,11 +175,13 @@ class Runtime:
                 failed=self.fail,
             )
         if role is Role.BINDER:
-            scheduler = self._roles.get(Role.SCHEDULER)
-            refused = scheduler.status.refused if isinstance(scheduler, SchedulerRole) else None
-            report = EventReport(recorder, refused)
+            report = EventReport(recorder)
             return BinderRole(self.settings, api=api, view=self.view, report=report, leadership=leadership)
         return None
+
+    def _pod_refused(self) -> PodRefused | None:
+        scheduler = self._roles.get(Role.SCHEDULER)
+        return scheduler.refused if isinstance(scheduler, SchedulerRole) else None
 
     async def _until_served(self, api: HttpApi) -> None:
         """Wait for a cluster that has every kind: Kopf looks for them only once."""
@@ -175,7 +189,9 @@ class Runtime:
         while True:
             try:
                 lines = await unserved(api)
+                self.access.accepted()
             except ApiError as error:
+                await self._look_at_refusal(error)
                 lines = (f"the API server cannot be asked what it serves: {error}",)
             if not lines:
                 return
@@ -184,6 +200,10 @@ class Runtime:
                 _log.warning("waiting", problems=lines)
                 told = lines
             await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look_at_refusal(self, error: ApiError) -> None:
+        if error.code == HTTPStatus.UNAUTHORIZED and not await self.access.refused():
+            raise NoAccessError(f"the API server refuses our credentials: {error}")
 
     async def _go(self, api: HttpApi) -> None:
         """Let the roles begin once every kind was listed."""
@@ -197,13 +217,7 @@ class Runtime:
             if not self.settings.leader_elect:
                 leadership.take()
                 continue
-            election = Election(
-                api,
-                leadership,
-                namespace=self.settings.namespace,
-                identity=self.settings.identity,
-                clock=self._clock,
-            )
+            election = Election(api, leadership, self.settings, self._clock)
             self._elections.append(election)
             self._spawn(election.run())
 
@@ -223,16 +237,19 @@ class Runtime:
             await asyncio.sleep(RECHECK_SECONDS)
 
     async def _watch_the_watches(self) -> None:
-        silent: tuple[str, ...] = ()
-        limit = self.settings.watch_silence_seconds
         while True:
             await asyncio.sleep(LOOK_SECONDS)
-            before, silent = silent, self.watches.silent(limit)
-            if silent and silent != before:
-                _log.warning("watches say nothing", kinds=silent, seconds=limit)
-            abandoned = self.watches.abandoned(ABANDONED_FACTOR * limit)
-            if abandoned:
-                self.fail(f"nobody watches {', '.join(abandoned)} any more")
+            self.look_at_watches()
+
+    def look_at_watches(self) -> None:
+        """Say which watches are silent; end the process where nobody even asks any more."""
+        limit = self.settings.watch_silence_seconds
+        before, self._silent = self._silent, self.watches.silent(limit)
+        if self._silent and self._silent != before:
+            _log.warning("watches say nothing", kinds=self._silent, seconds=limit)
+        abandoned = self.watches.abandoned(ABANDONED_FACTOR * limit)
+        if abandoned:
+            self.fail(f"nobody watches {', '.join(abandoned)} any more")
 
     def _listed(self, resource: Resource, uids: frozenset[str]) -> None:
         if self._intake is not None:

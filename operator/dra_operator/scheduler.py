@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 
+from dra_binder.plan import pod_key_of, pod_uid_of
 from dra_operator.api import Api
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
@@ -12,8 +13,9 @@ from dra_operator.events import Recorder
 from dra_operator.leader import Leadership
 from dra_operator.pacing import Clock
 from dra_operator.settings import Settings
-from dra_operator.status import PodStatus
+from dra_operator.status import BIND_FAILED, PodStatus
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.queue import SchedulingQueue
@@ -21,6 +23,12 @@ from dra_scheduling.wire import KubernetesObject
 
 WRITERS = 16
 UNWRITTEN = "BindRequestNotWritten"
+
+
+def steady_wall_clock() -> Clock:
+    """Return a clock that shows the time of day, and that nobody can set while it runs."""
+    offset = time.time() - time.monotonic()
+    return lambda: offset + time.monotonic()
 
 
 class SchedulerRole:
@@ -37,20 +45,22 @@ class SchedulerRole:
         clock: Clock,
         failed: Callable[[str], None],
     ) -> None:
+        self._scheduler_name = settings.scheduler_name
         self._leadership = leadership
+        self._cache = cache
         self._loop = asyncio.get_running_loop()
         core = SchedulerCore(Cluster(settings.scheduler_name), SchedulingQueue(), cycle_pods=settings.cycle_pods)
         self._thread = CycleThread(
             core,
-            clock=time.time,
+            clock=steady_wall_clock(),
             deliver=self._deliver,
             failed=lambda error: self._call(failed, f"the scheduling thread ended: {error!r}"),
         )
-        self.status = PodStatus(api, recorder, cache, clock=clock, may_write=lambda: leadership.is_leading)
+        self._status = PodStatus(api, recorder, cache, clock=clock, may_write=lambda: leadership.is_leading)
         self._writer = BindRequestWriter(
             api,
             cache,
-            Reports(written=self._written, unwritten=self._unwritten, refused=self._refused),
+            Reports(written=self._written, unwritten=self._unwritten, refused=self._not_written),
             backoff_limit=settings.backoff_limit,
             may_write=lambda: leadership.is_leading,
         )
@@ -58,17 +68,24 @@ class SchedulerRole:
     def changed(self, value: KubernetesObject) -> None:
         """Pass an object on."""
         self._thread.changed(value)
-        self.status.changed(value)
+        self._status.changed(value)
+        if isinstance(value, BindRequest) and value.phase == FAILED:
+            self._bind_failed(value)
 
     def removed(self, value: KubernetesObject) -> None:
         """Pass on that an object is gone."""
         self._thread.removed(value)
-        self.status.removed(value)
+        self._status.removed(value)
+
+    def refused(self, pod: Pod, reason: str, message: str) -> None:
+        """Say on a pod of ours why it is not placed."""
+        if pod.spec.scheduler_name == self._scheduler_name:
+            self._status.refused(pod, reason, message)
 
     def jobs(self) -> tuple[Coroutine[None, None, None], ...]:
         """Start the thread, and return what is to run on the event loop."""
         self._thread.start()
-        return (self.status.run(), *(self._writer.run() for _ in range(WRITERS)))
+        return (self._status.run(), *(self._writer.run() for _ in range(WRITERS)))
 
     def leadership_changed(self) -> None:
         """Begin or stop to decide."""
@@ -80,9 +97,15 @@ class SchedulerRole:
             self._thread.inbox.put(Stop())
             await asyncio.to_thread(self._thread.join, seconds)
 
+    def _bind_failed(self, request: BindRequest) -> None:
+        pod = self._cache.get(Pod, pod_key_of(request))
+        if pod is not None and pod.metadata.uid == pod_uid_of(request) and not pod.spec.node_name:
+            node, reason = request.spec.selected_node, request.status.reason
+            self.refused(pod, BIND_FAILED, f"Could not bind to {node}: {reason}")
+
     def _decided(self, outcomes: tuple[Outcome, ...]) -> None:
         for outcome in outcomes:
-            self.status.decided(outcome)
+            self._status.decided(outcome)
             if isinstance(outcome, Assignment):
                 self._writer.submit(outcome)
 
@@ -100,5 +123,5 @@ class SchedulerRole:
     def _unwritten(self, pod: Pod) -> None:
         self._thread.inbox.put(Unwritten(pod))
 
-    def _refused(self, pod: Pod, message: str) -> None:
-        self.status.refused(pod, UNWRITTEN, message)
+    def _not_written(self, pod: Pod, message: str) -> None:
+        self._status.refused(pod, UNWRITTEN, message)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from dra_scheduling.cycle import DEFAULT_BACKOFF_LIMIT
+
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 DEFAULT_NAMESPACE = "dra-scheduler-system"
 
@@ -63,6 +65,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str
     namespace: str
     identity: str
+    lease_seconds: int
     cycle_pods: int
     bind_concurrency: int
     backoff_limit: int
@@ -208,6 +211,12 @@ SETTINGS = (
         parse=_own_identity,
     ),
     Setting(
+        field="lease_seconds",
+        default="15",
+        meaning="how long other replicas keep away from a Lease after its last renewal",
+        parse=_whole(3, 600),
+    ),
+    Setting(
         field="cycle_pods",
         default="100",
         meaning="most pods that are decided before new events are looked at",
@@ -221,7 +230,7 @@ SETTINGS = (
     ),
     Setting(
         field="backoff_limit",
-        default="3",
+        default=str(DEFAULT_BACKOFF_LIMIT),
         meaning="spec.backoffLimit of BindRequests: failed attempts before the pod is decided anew",
         parse=_whole(0, 1_000),
     ),

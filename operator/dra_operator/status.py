@@ -22,7 +22,10 @@ from dra_scheduling.model.pods import Pod, PodCondition
 
 CONDITION = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"
+# The API server itself says so, in its own words.
+GATED = "SchedulingGated"
 FAILED_SCHEDULING = "FailedScheduling"
+BIND_FAILED = "BindFailed"
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 FIRST_EVENT_PAUSE = 10.0
@@ -142,20 +145,17 @@ class PodStatus:
             Notice(regarding=Regarding.of(told.pod), severity=Severity.WARNING, reason=reason, message=told.message)
         )
 
-    def _current(self, told: _Told) -> Pod | None:
-        """Return the pod as it is now; the one that was decided about where the cache holds none to compare with."""
+    def _present(self, told: _Told) -> PodCondition | None:
+        """Return the condition that the pod has at this moment, as far as that is known."""
         found = self._cache.get(Pod, told.pod.key)
-        if found is None or found.metadata.uid != told.pod.metadata.uid:
-            return None
-        return found
+        pod = found if found is not None and found.metadata.uid == told.pod.metadata.uid else told.pod
+        return next((one for one in pod.status.conditions if one.type == CONDITION), None)
 
     def _says_so(self, told: _Told) -> bool:
-        condition = _condition(self._current(told) or told.pod)
-        return condition is not None and (condition.status, condition.reason, condition.message) == (
-            "False",
-            told.reason,
-            told.message,
-        )
+        present = self._present(told)
+        if present is None or (present.status, present.reason) != ("False", told.reason):
+            return False
+        return told.reason == GATED or present.message == told.message
 
     async def _write(self, told: _Told) -> None:
         if self._says_so(told):
@@ -165,7 +165,7 @@ class PodStatus:
         told.pause = min(told.pause * 2, LONGEST_PAUSE)
         meta = told.pod.metadata
         condition: Json = {"type": CONDITION, "status": "False", "reason": told.reason, "message": told.message}
-        before = _condition(self._current(told) or told.pod)
+        before = self._present(told)
         if before is None or before.status != "False":
             condition["lastTransitionTime"] = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # The uid makes the server refuse the patch for another pod of that name.
@@ -176,7 +176,6 @@ class PodStatus:
             self.forget(meta.uid)
         except ApiError as error:
             _log.warning("could not write the condition of a pod", pod=str(told.pod.key), error=str(error))
-
-
-def _condition(pod: Pod) -> PodCondition | None:
-    return next((one for one in pod.status.conditions if one.type == CONDITION), None)
+        if self._cache.get(Pod, told.pod.key) is None:
+            # Nobody will tell when a pod goes that could not be read.
+            self.forget(meta.uid)

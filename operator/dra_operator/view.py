@@ -1,12 +1,13 @@
 """What the binder wants to know about the cluster at a glance (`dra_binder.ports.View`), kept up to date by events."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator
 
 from dra_binder.allocations import consumer_keys, devices_of
 from dra_binder.plan import pod_uid_of
 from dra_binder.ports import Presence
 from dra_operator.cache import Cache
+from dra_operator.marks import Index, M
+from dra_operator.rivals import Rivals
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
@@ -18,46 +19,6 @@ from dra_scheduling.requirements import matches
 from dra_scheduling.wire import KubernetesObject
 
 CONTENDED_SECONDS = 600.0
-
-
-M = TypeVar("M", bound=Hashable)
-
-
-class Index(Generic[M]):
-    """Which objects carry which marks, both ways."""
-
-    __slots__ = ("_by_key", "_by_mark")
-
-    def __init__(self) -> None:
-        self._by_mark: dict[M, set[ObjectKey]] = {}
-        self._by_key: dict[ObjectKey, frozenset[M]] = {}
-
-    def __len__(self) -> int:
-        return len(self._by_mark)
-
-    def set(self, key: ObjectKey, marks: Iterable[M]) -> bool:
-        """Let the object carry these marks and no others; return whether that is a change."""
-        after = frozenset(marks)
-        before = self._by_key.get(key, frozenset())
-        for mark in before - after:
-            self._by_mark[mark].discard(key)
-            if not self._by_mark[mark]:
-                del self._by_mark[mark]
-        for mark in after - before:
-            self._by_mark.setdefault(mark, set()).add(key)
-        if after:
-            self._by_key[key] = after
-        else:
-            self._by_key.pop(key, None)
-        return before != after
-
-    def marks(self, key: ObjectKey) -> frozenset[M]:
-        """Return the marks that the object carries."""
-        return self._by_key.get(key, frozenset())
-
-    def carrying(self, mark: M) -> tuple[ObjectKey, ...]:
-        """Return the objects that carry the mark, in order."""
-        return tuple(sorted(self._by_mark.get(mark, ())))
 
 
 class ClusterView:
@@ -77,9 +38,11 @@ class ClusterView:
         self._requests_by_pod: Index[str] = Index()
         self._unjudged: dict[ObjectKey, float] = {}
         self._contended: dict[PoolKey, float] = {}
+        self._rivals = Rivals(cache, scheduler_name)
 
     def changed(self, value: KubernetesObject) -> None:
         """Take note of an object that is in the cache."""
+        self._rivals.changed(value)
         match value:
             case ResourceClaim():
                 self._claim_changed(value)
@@ -95,6 +58,7 @@ class ClusterView:
 
     def removed(self, value: KubernetesObject) -> None:
         """Take note of an object that has left the cache."""
+        self._rivals.removed(value)
         match value:
             case ResourceClaim():
                 self._claims_by_device.set(value.key, ())
@@ -177,13 +141,13 @@ class ClusterView:
         """Return the resourceVersion up to which ResourceClaims were seen."""
         return self._progress()
 
-    def is_contended(self, pools: Iterable[PoolKey]) -> bool:
-        """Whether a scheduler other than ours has lately taken devices of one of these pools."""
+    def is_contended(self, pools: Iterable[PoolKey], classes: Iterable[str]) -> bool:
+        """Whether another scheduler has lately taken devices of one of the pools, or waits for some of the classes."""
         # Only now, because a claim may be seen before its pod is.
         while self._unjudged:
             self._judge(*self._unjudged.popitem())
         since = self._clock() - CONTENDED_SECONDS
-        return any(self._contended.get(pool, since) > since for pool in pools)
+        return any(self._contended.get(pool, since) > since for pool in pools) or any(map(self._rivals.want, classes))
 
     def _requests_in(self, index: Index[M], mark: M) -> Iterator[BindRequest]:
         for key in index.carrying(mark):

@@ -20,6 +20,7 @@ class Watch:
         "_clock",
         "_handled",
         "_is_listing",
+        "_known",
         "_list_version",
         "_on_listed",
         "_sent",
@@ -44,6 +45,8 @@ class Watch:
         self._list_version = 0
         # In the order of the wire, so the first is the oldest.
         self._unhandled: dict[int, None] = {}
+        # Versions that the answers to own writes have brought before the watch did.
+        self._known: set[int] = set()
         self._sent = 0
         self._handled = 0
 
@@ -75,6 +78,7 @@ class Watch:
             self._is_listing = True
             self._uids = set()
             self._unseen = {}
+            self._known.clear()
         content = dict(entries)
         self._uids.update(content)
         self._unseen.update(content)
@@ -87,10 +91,27 @@ class Watch:
         self.lists += 1
         self._on_listed(self.resource, uids)
 
-    def changed(self, version: int) -> None:
-        """Record an event on the wire; `admit` is told of it when it has reached its handler."""
-        self._unhandled[version] = None
+    def changed(self, version: int) -> bool:
+        """Record an event on the wire, and return whether it has to go on to its handler, which `admit` is told of.
+
+        The echo of an own write need not.
+        """
         self._sent = version
+        if version in self._known:
+            self._known.remove(version)
+            return False
+        self._unhandled[version] = None
+        return True
+
+    def learn(self, version: int) -> bool:
+        """Return whether the answer to an own write is ahead of the watch; its echo is held back then.
+
+        An answer that is not may be about an object that has gone since.
+        """
+        if not self.is_synced or version <= self._sent:
+            return False
+        self._known.add(version)
+        return True
 
     def bookmark(self, version: int) -> None:
         """Record that the server has sent everything up to this version."""

@@ -29,10 +29,13 @@ POD_BUDGET = 5 * DEFAULT_BUDGET
 """Search steps for one pod over all nodes; a node that looks like one that was searched costs none."""
 SELECTED_NODE_LABEL = "selected-node"
 REGULAR = "Regular"
+DEFAULT_BACKOFF_LIMIT = 3
+# A node's name may be longer than a label's value; the node is in the spec, the label only helps to find the object.
+LONGEST_LABEL_VALUE = 63
 
 
 def schedule(cluster: Cluster, pods: Iterable[Pod]) -> CycleResult:
-    """Return what becomes of these pods, each counted in the cluster at once so that the next one sees it.
+    """Return what becomes of these pods of the cluster, each counted there at once so that the next one sees it.
 
     The pods are taken by priority and age. One that fits nowhere never holds up the others.
     """
@@ -45,7 +48,7 @@ def schedule(cluster: Cluster, pods: Iterable[Pod]) -> CycleResult:
     return CycleResult(outcomes=tuple(outcomes), search_steps=steps)
 
 
-def bind_request(assignment: Assignment, backoff_limit: int | None = None) -> BindRequest:
+def bind_request(assignment: Assignment, backoff_limit: int = DEFAULT_BACKOFF_LIMIT) -> BindRequest:
     """Return the BindRequest that writes a decision down; it carries the pod's name, uid and ownership."""
     pod = assignment.pod
     owner = OwnerReference(api_version="v1", kind="Pod", name=pod.metadata.name, uid=pod.metadata.uid)
@@ -53,7 +56,7 @@ def bind_request(assignment: Assignment, backoff_limit: int | None = None) -> Bi
         metadata=ObjectMeta(
             name=pod.metadata.name,
             namespace=pod.metadata.namespace,
-            labels={SELECTED_NODE_LABEL: assignment.node},
+            labels={SELECTED_NODE_LABEL: assignment.node} if len(assignment.node) <= LONGEST_LABEL_VALUE else {},
             owner_references=(owner,),
         ),
         spec=BindRequestSpec(
@@ -79,7 +82,7 @@ def _decide(cluster: Cluster, pod: Pod) -> tuple[Outcome, int]:
     refusal = unsupported_refusal(pod) or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
     shape = refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
     if isinstance(shape, Refusal):
-        return _refused(pod, shape), 0
+        return _refused(pod, shape, _wake_of_claims(resolved)), 0
     return _place(cluster, pod, resolved, shape)
 
 
@@ -102,7 +105,7 @@ def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape) -
     best = ranking.best(cluster.changes, look)
     steps = ranking.steps - steps_before
     if best is None:
-        return _nowhere(cluster, pod, shape, steps), steps
+        return _nowhere(cluster, pod, shape, _wake_of_claims(resolved), steps), steps
     placement = find_placement(shape, cluster.nodes[best], devices)
     if not isinstance(placement, Placement):
         msg = f"node {best} was found to fit {pod.key} and then refused it"
@@ -155,23 +158,29 @@ def _extended(
     )
 
 
-def _nowhere(cluster: Cluster, pod: Pod, shape: Shape, steps: int) -> Outcome:
+def _wake_of_claims(resolved: ResolvedClaims) -> Wake:
+    """Return what else could help a pod with claims: one that another pod gets allocated, or that is made anew."""
+    return Wake.CLAIMS if resolved.claims else Wake.NOTHING
+
+
+def _nowhere(cluster: Cluster, pod: Pod, shape: Shape, more: Wake, steps: int) -> Outcome:
     summary = shape.ranking.summary()
+    wake = summary.wake | more
     if summary.is_unknown:
         message = f"the search ended after {steps} steps: {one_line(summary.folded, summary.nodes)}"
-        return OutOfBudget(pod=pod, message=message, reasons=summary.folded, wake=summary.wake, steps=steps)
+        return OutOfBudget(pod=pod, message=message, reasons=summary.folded, wake=wake, steps=steps)
     if shape.extended:
         offers = {state.offered for state in cluster.nodes.values()}
         refusal = over_limit_everywhere(pod, offers, cluster.classes)
         if refusal is not None:
-            return _refused(pod, refusal)
+            return _refused(pod, refusal, more)
     message = one_line(summary.folded, summary.nodes)
-    return Unschedulable(pod=pod, message=message, reasons=summary.folded, wake=summary.wake | Wake.POD)
+    return Unschedulable(pod=pod, message=message, reasons=summary.folded, wake=wake | Wake.POD)
 
 
-def _refused(pod: Pod, refusal: Refusal) -> Unschedulable:
+def _refused(pod: Pod, refusal: Refusal, more: Wake) -> Unschedulable:
     reasons = _whole_pod(refusal)
-    return Unschedulable(pod=pod, message=one_line(reasons, 0), reasons=reasons, wake=refusal.wake)
+    return Unschedulable(pod=pod, message=one_line(reasons, 0), reasons=reasons, wake=refusal.wake | more)
 
 
 def _waiting(pod: Pod, refusal: Refusal) -> Waiting:

@@ -102,8 +102,8 @@ class TakenDevices:
 class Ledger:
     """Devices and shares held by claims, unfinished BindRequests and plans.
 
-    A journal is kept from the first `mark` until `settle`, so that a ledger nobody marks does not grow. `taken_count`
-    is the number of taken devices.
+    A journal is kept from the first `mark` until `settle`, so that a ledger nobody marks does not grow.
+    `taken_count` is the number of taken devices.
     """
 
     __slots__ = ("_era", "_held", "_is_marked", "_journal", "_pools", "taken_count")

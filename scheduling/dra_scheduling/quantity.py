@@ -147,9 +147,6 @@ class Quantity:
         return Quantity, (self.nano, self.family)
 
 
-ZERO = Quantity(0)
-
-
 def _round_away(nano: int, unit: int) -> int:
     return -(-nano // unit) if nano >= 0 else nano // unit
 

@@ -32,6 +32,7 @@ FORMER_NAMES = {
     "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
     "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
 }
+MOST_DIGITS = 19
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True):
@@ -216,9 +217,10 @@ def term_matches(term: NodeSelectorTerm, name: str, labels: Mapping[str, str]) -
 def whole_number(text: str) -> int | None:
     """Return the 64-bit number written in `text` as Kubernetes reads it (a sign and ASCII digits), or None."""
     digits = text[1:] if text[:1] in {"+", "-"} else text
-    if not (digits.isascii() and digits.isdigit()):
+    # Python refuses to convert thousands of digits, which a selector or a label in a file may well have.
+    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > MOST_DIGITS:
         return None
-    number = int(text)
+    number = int(digits.lstrip("0") or "0") * (-1 if text.startswith("-") else 1)
     return number if -(2**63) <= number < 2**63 else None
 
 

@@ -123,9 +123,10 @@ def _normalized(text: str) -> str:
 
 
 def _without_leading_zeros(part: str) -> str:
+    if len(part) <= 1:
+        return part
     bare = part.lstrip("0")
-    starts_with_digit = bare[:1].isdigit() and bare.isascii()
-    return bare if starts_with_digit or not part.startswith("0") else "0" + bare
+    return bare if bare[:1].isdigit() and bare.isascii() else "0" + bare
 
 
 def _refusal(text: str) -> str:

@@ -1,6 +1,7 @@
 """`dra`: the command line, also as `kubectl dra`."""
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from dra_simulator.arguments import LATER, parser
-from dra_simulator.problems import UnusableInputError
+from dra_simulator.problems import Problem, UnusableInputError
 
 COMMANDS = {
     "simulate": "dra_simulator.commands:run_simulate",
@@ -27,6 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         _accept_any_text(stream)
+    # A run ends before garbage matters, and looking for it among a whole cluster's objects takes half of the time.
+    gc.disable()
     try:
         code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
@@ -34,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read the output has seen enough; what Python still wants to flush goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    finally:
+        gc.enable()
     return code
 
 
@@ -50,6 +55,10 @@ def _run(argv: Sequence[str]) -> int:
         return run(arguments)
     except UnusableInputError as error:
         sys.stderr.writelines(f"{problem}\n" for problem in error.problems)
+        return UNUSABLE
+    except RecursionError:
+        # Parameters of drivers are never looked into, so only writing them shows how deep they are.
+        sys.stderr.write(f"{Problem('input', 'object', '$', 'expected less deep nesting')}\n")
         return UNUSABLE
 
 

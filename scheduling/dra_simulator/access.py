@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+import yaml
 from pykube import HTTPClient, KubeConfig
 from pykube.exceptions import KubernetesError
 
@@ -36,9 +37,13 @@ class LiveCluster:
                 configuration.set_current_context(context)
             self._client = HTTPClient(configuration)
             self.namespace: str = configuration.namespace
-        except (KubernetesError, OSError, KeyError, TypeError, ValueError) as error:
-            reason = f"no context {error}" if isinstance(error, KeyError) else str(error)
-            raise _unusable("kubeconfig", f"expected access to a cluster: {reason}") from error
+        except (KubernetesError, OSError) as error:
+            raise _unusable("kubeconfig", f"expected access to a cluster: {error}") from error
+        except KeyError as error:
+            raise _unusable("kubeconfig", f"expected access to a cluster: there is no entry {error}") from error
+        except (AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
+            # pykube takes the shape of the file for granted.
+            raise _unusable("kubeconfig", f"expected the YAML of a kubeconfig: {error}") from error
         self.skipped: list[Problem] = []
 
     def objects(self) -> Iterator[KubernetesObject]:

@@ -1,7 +1,7 @@
 """What the kubelet, admission and the clock add to objects before a scheduler sees them."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import MAXYEAR, UTC, datetime, timedelta
 from typing import TypeVar
 
 import msgspec
@@ -61,8 +61,9 @@ def prioritized(pod: Pod, classes: Iterable[PriorityClass]) -> Pod:
 
 def time_after(values: Iterable[KubernetesObject]) -> str:
     """Return a moment after the creation of all of these as RFC 3339 text; nothing where no time is known."""
-    known = [moment for moment in (_moment(value.metadata.creation_timestamp) for value in values) if moment]
-    return (max(known) + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ") if known else ""
+    moments = (_moment(value.metadata.creation_timestamp) for value in values)
+    last = max((moment for moment in moments if moment is not None), default=None)
+    return "" if last is None else (last + timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def created(value: T, now: str) -> T:
@@ -87,6 +88,6 @@ def _mapping(value: object) -> Mapping[str, object] | None:
 def _moment(text: str) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo and moment.year < MAXYEAR else None
+    except (OverflowError, ValueError):
         return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

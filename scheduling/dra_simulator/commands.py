@@ -13,11 +13,11 @@ from dra_simulator.checks.everything import check
 from dra_simulator.checks.findings import Finding, Severity
 from dra_simulator.complete import World, complete
 from dra_simulator.explain import Listener, explain
-from dra_simulator.identity import key_called
+from dra_simulator.identity import pod_called
 from dra_simulator.load import load
 from dra_simulator.output import emit
 from dra_simulator.problems import Problem, UnusableInputError
-from dra_simulator.report import findings_blocks, simulation_blocks, story_blocks
+from dra_simulator.report import counted, findings_blocks, simulation_blocks, story_blocks
 from dra_simulator.result import result_of, story_in_plain_values
 from dra_simulator.simulate import Whose, simulate
 from dra_simulator.trace import Trace
@@ -51,8 +51,10 @@ def run_check(arguments: argparse.Namespace) -> int:
     world = complete(load(arguments.paths), arguments.namespace)
     findings = check(world)
     plain = [msgspec.to_builtins(finding) for finding in findings]
-    readable = [finding for finding in findings if finding not in map(Finding.of_problem, world.problems)]
-    emit(plain, findings_blocks(readable), arguments.output, sys.stdout)
+    # Problems are on standard error anyway, and nobody wants to read them twice.
+    problems = set(map(Finding.of_problem, world.problems))
+    blocks = findings_blocks([finding for finding in findings if finding not in problems])
+    emit(plain, blocks, arguments.output, sys.stdout)
     if world.problems:
         raise UnusableInputError(*world.problems)
     _mention_ignored(world)
@@ -60,14 +62,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 
 def _listener(world: World, name: str | None, namespace: str) -> Listener | None:
-    if name is None:
-        return None
-    key = key_called(name, namespace)
-    for pod in world.of(Pod):
-        if pod.key == key:
-            return Listener(pod)
-    message = "expected a pod of the input, as NAME or NAMESPACE/NAME"
-    raise UnusableInputError(Problem("--explain", f"Pod {key}", "-", message))
+    return None if name is None else Listener(pod_called(name, world.of(Pod), namespace, "--explain"))
 
 
 @contextmanager
@@ -86,4 +81,4 @@ def _trace(file: str | None) -> Iterator[Trace | None]:
 def _mention_ignored(world: World) -> None:
     if world.ignored:
         kinds = ", ".join(f"{count} {kind}" for kind, count in world.ignored.items())
-        sys.stderr.write(f"ignored {sum(world.ignored.values())} objects of unknown kinds: {kinds}\n")
+        sys.stderr.write(f"ignored {counted(sum(world.ignored.values()), 'object')} of unknown kinds: {kinds}\n")

@@ -21,6 +21,7 @@ from dra_simulator.problems import Problem
 from dra_simulator.replicas import PodMaker, Workload, workload_of
 from dra_simulator.templates import ClaimMaker
 
+NO_OBJECT = "documents that are no objects"
 K = TypeVar("K", bound=KubernetesObject)
 
 
@@ -49,10 +50,6 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         """Return the objects of one kind, by namespace and name."""
         return tuple(value for value in self.objects if isinstance(value, kind))
 
-    def file_of(self, value: KubernetesObject) -> str:
-        """Return the file an object stands in; a file that it was made from for what a controller would create."""
-        return self.files.get(subject_of(value), "")
-
 
 def subject_of(value: KubernetesObject) -> Subject:
     """Return kind and name of an object."""
@@ -62,6 +59,8 @@ def subject_of(value: KubernetesObject) -> Subject:
 def complete(loaded: Loaded, namespace: str = "default") -> World:
     """Return what a cluster would make of these manifests; problems are listed, what else there is stands."""
     reader = _Reader(namespace)
+    if loaded.others:
+        reader.ignored[NO_OBJECT] = loaded.others
     for manifest in loaded.manifests:
         reader.take(manifest)
     objects = _with_controllers(reader)
@@ -89,9 +88,8 @@ class _Reader:
         self.priorities: list[PriorityClass] = []
 
     def take(self, manifest: Manifest) -> None:
-        named = self._names.complete(manifest)
-        with self.noting_problems(named.file):
-            self._sort(named)
+        with self.noting_problems(manifest.file):
+            self._sort(self._names.complete(manifest))
 
     @contextmanager
     def noting_problems(self, file: str) -> Iterator[None]:
@@ -146,7 +144,7 @@ def _with_controllers(reader: _Reader) -> Iterator[KubernetesObject]:
         {value.key: value for value in given if isinstance(value, ResourceClaim)},
         {key_of(value): value for value in given if isinstance(value, ResourceClaimTemplate)},
     )
-    yield from (maker.serve(with_uid(pod)) for pod in pods)
+    yield from (maker.serve(with_uid(pod)) for pod in sorted(pods, key=key_of))
     yield from maker.claims.values()
     yield from (value for value in given if not isinstance(value, ResourceClaim))
 

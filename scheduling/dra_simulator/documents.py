@@ -23,6 +23,8 @@ MERGE = "tag:yaml.org,2002:merge"
 UNKNOWN_TO_KUBERNETES = {f"tag:yaml.org,2002:{name}" for name in ("timestamp", "int", "float", "value")}
 INTEGER = re.compile(r"[-+]?(?:0b[01]+|0x[0-9a-fA-F]+|0[0-7]+|0|[1-9][0-9_]*)$")
 NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*\.[0-9_]*)(?:[eE][-+]?[0-9]+)?$|[-+]?\.inf$|\.nan$")
+# The escape of a surrogate: JSON lets one stand without its partner, and nothing can write that down again.
+HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 # Aliases save a few lines in honest files; nine lines that each repeat the one before nine times hold a billion values.
 MOST_VALUES_OF_ALIASES = 1_000_000
 MOST_GROWTH = 100
@@ -57,6 +59,10 @@ ManifestLoader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag not in UNKNOWN_TO_KUBERNETES]
     for first, resolvers in ManifestLoader.yaml_implicit_resolvers.items()
 }
+# What Python has types of its own for, JSON and so Kubernetes has not: these tags change nothing about a value.
+for tag, plain in (("set", "map"), ("omap", "seq"), ("pairs", "seq"), ("timestamp", "str")):
+    construct = FastestLoader.yaml_constructors[f"tag:yaml.org,2002:{plain}"]
+    ManifestLoader.add_constructor(f"tag:yaml.org,2002:{tag}", construct)
 ManifestLoader.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-+0123456789"))
 ManifestLoader.add_implicit_resolver("tag:yaml.org,2002:float", NUMBER, list("-+.0123456789"))
 
@@ -85,6 +91,8 @@ def _json(text: str) -> Iterator[object]:
     while position < len(text):
         try:
             value, position = decoder.raw_decode(text, position)
+            if HALF_A_CHARACTER.search(text):
+                json.dumps(value, ensure_ascii=False).encode()
         except json.JSONDecodeError:
             raise
         except RecursionError as error:

@@ -76,13 +76,13 @@ def explain(cluster: Cluster, pod: Pod) -> Story:
 def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:
     """Return what the pod needs of nodes, or why none is asked."""
     claims = cluster.claims
-    refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod)) or unsupported_refusal(pod)
+    refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod))
     if refusal is not None:
         return refusal
     resolved = resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
     if isinstance(resolved, Refusal):
         return resolved
-    refusal = admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
+    refusal = unsupported_refusal(pod) or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
     return refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
 
 

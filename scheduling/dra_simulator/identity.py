@@ -1,19 +1,23 @@
 """Names, namespaces and uids that the API server would give, the same ones every time."""
 
+import json
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
 
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.load import Manifest
+from dra_simulator.problems import Problem, UnusableInputError
 
 CLUSTER_SCOPED = frozenset({"Node", "Namespace", "ResourceSlice", "DeviceClass", "DeviceTaintRule", "PriorityClass"})
 NAME_SPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "dra-scheduler.dev")
-SUFFIX_LENGTH = 5
+# Longer than the server's, which tries again where a name is taken: here, no name depends on the others.
+SUFFIX_LENGTH = 10
 T = TypeVar("T", bound=KubernetesObject)
 
 
@@ -24,7 +28,7 @@ class Names:
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
-        self._generated: Counter[tuple[object, ...]] = Counter()
+        self._generated: Counter[tuple[str, ...]] = Counter()
 
     def complete(self, manifest: Manifest) -> Manifest:
         """Return the manifest with a namespace (none for what lives outside of namespaces) and a name.
@@ -32,20 +36,22 @@ class Names:
         What is too broken to be named comes back as it is, for the reader to refuse.
         """
         raw = manifest.raw
-        metadata = raw.get("metadata")
-        if not isinstance(metadata, Mapping):
+        kind, metadata = raw.get("kind"), raw.get("metadata")
+        if not isinstance(kind, str) or not isinstance(metadata, Mapping):
             return manifest
         named = dict(metadata)
-        if raw.get("kind") in CLUSTER_SCOPED:
+        if kind in CLUSTER_SCOPED:
             named.pop("namespace", None)
         elif not named.get("namespace"):
             named["namespace"] = self._namespace
         prefix = named.get("generateName")
         if not named.get("name") and isinstance(prefix, str) and prefix:
-            named["name"] = prefix + self._suffix(raw.get("kind"), named.get("namespace"), prefix)
+            # Named after its content, the object has the same name wherever in the input it stands.
+            content = json.dumps(raw, sort_keys=True, default=str)
+            named["name"] = prefix + self._suffix(kind, str(named.get("namespace")), prefix, content)
         return Manifest(file=manifest.file, raw={**raw, "metadata": named})
 
-    def _suffix(self, *of: object) -> str:
+    def _suffix(self, *of: str) -> str:
         self._generated[of] += 1
         return uid_of(*of, self._generated[of]).replace("-", "")[:SUFFIX_LENGTH]
 
@@ -64,7 +70,16 @@ def with_uid(value: T) -> T:
     return msgspec.structs.replace(value, metadata=msgspec.structs.replace(metadata, uid=uid))
 
 
-def key_called(name: str, namespace: str) -> ObjectKey:
-    """Return the key of what people call `NAME` or `NAMESPACE/NAME`."""
+def pod_called(name: str, pods: Iterable[Pod], namespace: str, source: str) -> Pod:
+    """Return what people call `NAME` or `NAMESPACE/NAME`, in this namespace unless they say otherwise.
+
+    Raises `UnusableInputError`, with the pods of that name in other namespaces. `source` is who asks.
+    """
     own, _, bare = name.rpartition("/")
-    return ObjectKey(own or namespace, bare)
+    key = ObjectKey(own or namespace, bare)
+    found = {pod.key: pod for pod in pods}
+    if key in found:
+        return found[key]
+    others = ", ".join(sorted(str(other) for other in found if other.name == bare))
+    message = f"expected a pod that is there, as NAME or NAMESPACE/NAME{f', such as {others}' if others else ''}"
+    raise UnusableInputError(Problem(source, f"Pod {key}", "-", message))

@@ -10,14 +10,14 @@ import yaml
 
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.model.claims import ResourceClaim
-from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.ids import DeviceID, ObjectKey
+from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.wire import KubernetesObject, write
 from dra_simulator.access import LiveCluster
 from dra_simulator.explain import explain
-from dra_simulator.identity import key_called
+from dra_simulator.identity import pod_called
 from dra_simulator.output import emit
-from dra_simulator.problems import Problem, UnusableInputError
 from dra_simulator.report import story_blocks
 from dra_simulator.result import story_in_plain_values
 from dra_simulator.tables import Table
@@ -29,32 +29,39 @@ Record = dict[str, str | list[str]]
 def run_explain(arguments: argparse.Namespace) -> int:
     """Tell what every node says to a pod of the cluster now. Raises `UnusableInputError`."""
     live = LiveCluster(arguments.context)
+    objects = _everything(live)
     cluster = Cluster()
-    for value in _everything(live):
+    for value in objects:
         cluster.apply(value)
-    key = key_called(arguments.name, arguments.namespace or live.namespace)
-    pod = cluster.pod(key)
-    if pod is None:
-        raise UnusableInputError(Problem("cluster", f"Pod {key}", "-", "expected a pod of the cluster"))
+    pods = (value for value in objects if isinstance(value, Pod))
+    pod = pod_called(arguments.name, pods, arguments.namespace or live.namespace, "cluster")
     story = explain(cluster, pod)
     emit(story_in_plain_values(story), story_blocks(story), arguments.output, sys.stdout)
     return DONE
 
 
 def run_devices(arguments: argparse.Namespace) -> int:
-    """List published devices and the claims that have them. Raises `UnusableInputError`."""
+    """List published devices and the claims that have them; of a namespace, the devices that its claims have.
+
+    Raises `UnusableInputError`.
+    """
     objects = _everything(LiveCluster(arguments.context))
-    holders: defaultdict[DeviceID, list[str]] = defaultdict(list)
-    for claim in _claims(objects, arguments.namespace):
+    holders: defaultdict[DeviceID, list[ObjectKey]] = defaultdict(list)
+    for claim in _claims(objects, None):
         for device in _devices(claim):
-            holders[device].append(str(claim.key))
+            holders[device].append(claim.key)
     published = sorted(
         (DeviceID(value.spec.driver, value.spec.pool.name, device.name), value.spec.node_name or device.node_name)
         for value in objects
         if isinstance(value, ResourceSlice)
         for device in value.spec.devices
     )
-    _print([{**id_._asdict(), "node": node, "claims": holders[id_]} for id_, node in published], arguments.output)
+    records: list[Record] = [
+        {**id_._asdict(), "node": node, "claims": [str(key) for key in holders[id_]]}
+        for id_, node in published
+        if arguments.namespace in {None, *(key.namespace for key in holders[id_])}
+    ]
+    _print(records, arguments.output)
     return DONE
 
 

@@ -50,8 +50,12 @@ def load(paths: Sequence[str]) -> Loaded:
             for place, document in _documents_of(file):
                 if found is _Found.IN_FOLDER and _is_something_else(document):
                     others += 1
-                else:
-                    manifests.extend(_objects(file, place, document))
+                    continue
+                for item in _objects(file, place, document):
+                    if isinstance(item, Problem):
+                        problems.append(item)
+                    else:
+                        manifests.append(item)
         except UnusableInputError as error:
             problems.extend(error.problems)
     return Loaded(manifests=tuple(manifests), problems=tuple(problems), others=others)
@@ -96,20 +100,19 @@ def _is_something_else(document: object) -> bool:
     return not isinstance(document, Mapping) or not ("kind" in document or "metadata" in document)
 
 
-def _objects(file: str, place: str, document: object) -> Iterator[Manifest]:
+def _objects(file: str, place: str, document: object) -> Iterator[Manifest | Problem]:
     """Yield the object, or the objects of a list of any kind (`List`, `PodList`; a list may hold lists)."""
     if not isinstance(document, Mapping):
-        message = f"expected an object with apiVersion and kind, got {type(document).__name__}"
-        raise UnusableInputError(Problem(file=file, object=place, path="$", message=message))
+        yield Problem(file, place, "$", f"expected an object with apiVersion and kind, got {type(document).__name__}")
+        return
     kind = document.get("kind")
     if not (isinstance(kind, str) and kind.endswith("List") and "items" in document and "spec" not in document):
         yield Manifest(file=file, raw=document)
         return
     items = document["items"] or []
     if not isinstance(items, list):
-        raise UnusableInputError(
-            Problem(file=file, object=f"{place}, {kind}", path="$.items", message="expected a list")
-        )
+        yield Problem(file, f"{place}, {kind}", "$.items", f"expected a list, got {type(items).__name__}")
+        return
     # The API server leaves kind and version out of the items of a typed list.
     implied = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
     for number, item in enumerate(items):

@@ -1,9 +1,9 @@
 """Results as JSON, YAML or tables."""
 
-import json
 from collections.abc import Sequence
 from typing import TextIO
 
+import msgspec
 import yaml
 
 from dra_simulator.tables import Block, show
@@ -18,7 +18,7 @@ def emit(value: object, blocks: Sequence[Block], wanted: str | None, stream: Tex
     """Write a result in the wanted format; `blocks` are what people see of it."""
     match chosen_format(wanted, stream):
         case "json":
-            stream.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+            stream.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
         case "yaml":
             yaml.safe_dump(value, stream, sort_keys=False, allow_unicode=True, width=120)
         case _:

@@ -5,14 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from dra_scheduling.cluster.index import DEFAULT_SCHEDULER_NAME
 from dra_scheduling.model.base import ObjectMeta, OwnerReference, Value
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Toleration
-from dra_scheduling.model.pods import Affinity, Node, NodeAffinity, Pod
+from dra_scheduling.model.pods import Affinity, Node, NodeAffinity, Pod, PodSpec
 from dra_scheduling.nodefit.static import static_refusal
 from dra_scheduling.wire import InvalidObjectError, read_as
 from dra_simulator.identity import uid_of
-from dra_simulator.workloads import PodTemplate, pod_templates
+from dra_simulator.workloads import MOST_PODS, PodTemplate, pod_templates
 
 DAEMON_TOLERATIONS = tuple(
     Toleration(key=f"node.kubernetes.io/{key}", operator="Exists", effect=effect)
@@ -45,9 +46,15 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
         """Whether a Job has ended."""
         conditions = _mapping(self.raw.get("status")).get("conditions")
         return isinstance(conditions, list) and any(
-            _mapping(condition).get("type") in {"Complete", "Failed"} and _mapping(condition).get("status") == "True"
+            _mapping(condition).get("type") in ("Complete", "Failed") and _mapping(condition).get("status") == "True"
             for condition in conditions
         )
+
+    @property
+    def most_pods(self) -> int:
+        """How many pods there can be now: of a Job that a cluster runs, as many as it says are active."""
+        active = _mapping(self.raw.get("status")).get("active")
+        return active if isinstance(active, int) and self.kind == "Job" else MOST_PODS
 
     def selects(self, pod: Pod) -> bool:
         """Whether the labels of the pod are those that the workload looks for."""
@@ -99,8 +106,9 @@ class PodMaker:
             return
         left = len(present)
         for template in workload.templates:
-            missing = max(template.count - left, 0)
-            left = max(left - template.count, 0)
+            count = min(template.count, workload.most_pods)
+            missing = max(count - left, 0)
+            left = max(left - count, 0)
             if missing:
                 yield from self._copies(workload, template, missing)
 
@@ -121,8 +129,7 @@ class PodMaker:
         pattern = msgspec.structs.replace(pattern, spec=spec)
         for node in self._nodes:
             if node.name not in served and static_refusal(pattern, node) is None:
-                affinity = Affinity(node_affinity=_only(node.name))
-                pinned = msgspec.structs.replace(pattern, spec=msgspec.structs.replace(spec, affinity=affinity))
+                pinned = msgspec.structs.replace(pattern, spec=_pinned(spec, node.name))
                 yield self._named(pinned, f"{workload.key.name}-{node.name}")
 
     def _named(self, pattern: Pod, name: str) -> Pod:
@@ -173,10 +180,14 @@ def _volumes(workload: Workload, template: PodTemplate) -> dict[str, object]:
     return {"volumes": [*(own if isinstance(own, list) else ()), *made]}
 
 
-def _only(node: str) -> NodeAffinity:
+def _pinned(spec: PodSpec, node: str) -> PodSpec:
+    """Return the spec of a daemon's pod for one node; another scheduler has nothing to choose, so it is bound there."""
+    if spec.scheduler_name != DEFAULT_SCHEDULER_NAME:
+        return msgspec.structs.replace(spec, node_name=node)
     requirement = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
     selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(requirement,)),))
-    return NodeAffinity(required_during_scheduling_ignored_during_execution=selector)
+    affinity = NodeAffinity(required_during_scheduling_ignored_during_execution=selector)
+    return msgspec.structs.replace(spec, affinity=Affinity(node_affinity=affinity))
 
 
 def _owner(metadata: ObjectMeta) -> tuple[str, str, str] | None:

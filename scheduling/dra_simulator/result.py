@@ -24,7 +24,7 @@ def result_of(simulation: Simulation) -> dict[str, object]:
         "pending": [
             {
                 "pod": str(left.pod.key),
-                "message": left.message,
+                "message": " ".join(left.message.split()),
                 "reasons": reasons_in_plain_values(left.reasons),
             }
             for left in simulation.pending

@@ -12,10 +12,10 @@ from dra_binder.conflicts import find_conflict
 from dra_binder.plan import Bound
 from dra_binder.testing.faults import Fault, Rule
 from dra_binder.testing.server import InMemoryClock
-from dra_binding.world import LOG, NODE, World, device
+from dra_binding.world import LOG, NODE, POD, SPECIAL_REQUEST, World, allocation, device
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import PoolKey
-from dra_scheduling.testing import allocated, claim, pod, request
+from dra_scheduling.testing import GPU_CLASS, allocated, claim, pod, request
 
 OURS = device("gpu-1")
 
@@ -94,26 +94,55 @@ async def test_a_winner_whose_rival_never_gives_way_is_undone_in_the_end(world: 
 
 
 class LateRival(InMemoryClock):
-    """A clock that lets another scheduler write as soon as it is waited for."""
+    """A clock that lets another scheduler write when it is waited for the n-th time."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, turn: int) -> None:
         super().__init__()
         self.world = world
+        self.turns_left = turn
 
     async def sleep(self, seconds: float) -> None:
-        if not self.seconds:
+        self.turns_left -= 1
+        if not self.turns_left:
             add_rival(self.world, scheduler="default-scheduler")
         await super().sleep(seconds)
 
 
 async def test_where_another_scheduler_is_active_its_late_write_is_waited_for(world: World) -> None:
     value = world.add_extended()
-    world.server.clock = LateRival(world)
+    world.server.clock = LateRival(world, turn=2)
     world.start()
     world.view.contended = {PoolKey(OURS.driver, OURS.pool)}
 
-    assert isinstance(await world.run(value), Failed)
+    ending = await world.run(value)
+
+    assert isinstance(ending, Failed)
+    assert "which has precedence" in ending.reason
     assert world.server.bindings == []
+
+
+async def test_another_scheduler_that_is_about_goes_first_and_sees_no_claim_of_ours(world: World) -> None:
+    value = world.add_extended()
+    world.server.clock = LateRival(world, turn=1)
+    world.start()
+    world.view.wanted = {GPU_CLASS}
+
+    ending = await world.run(value)
+
+    assert isinstance(ending, Failed)
+    assert "is held by claim default/theirs" in ending.reason
+    assert world.special_claims() == ()
+    assert not any("resourceclaims" in verb for verb in world.verbs())
+
+
+async def test_a_bind_whose_claim_is_written_already_stands_back_no_more(world: World) -> None:
+    value = world.add_extended(POD, "gpu-1", "gpu-2")
+    world.add_stale("stale", held=allocation("gpu-1", "gpu-2", request_name=SPECIAL_REQUEST))
+    world.start()
+    world.view.wanted = {GPU_CLASS}
+
+    assert await world.run(value) == Bound(NODE)
+    assert world.server.clock.seconds == world.settings.settle_seconds
 
 
 async def test_nothing_is_bound_before_the_cache_shows_what_was_written() -> None:

@@ -7,7 +7,7 @@ from dra_binder.binder import Failed
 from dra_binder.errors import Gone
 from dra_binder.plan import Bound
 from dra_binder.testing.faults import Fault, Rule
-from dra_binding.world import GENERATED, NODE, POD, World, allocation, bind_request, device
+from dra_binding.world import GENERATED, LOG, NODE, POD, World, allocation, bind_request, device
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
@@ -59,6 +59,20 @@ async def test_a_new_pod_of_the_same_name_is_never_bound_by_the_old_decision(wri
     assert world.server.bindings == []
     assert world.held() == []
     assert world.server.all(BindRequest) == ()
+
+
+async def test_a_bind_request_that_is_another_one_already_is_not_deleted_again_and_again() -> None:
+    world = World()
+    world.add_extended()
+    owner = replace_pod(world)
+    (old,) = world.server.all(BindRequest)
+    world.server.remove(BindRequest, old.key)
+    new = world.server.put(bind_request(owner))
+    world.start()
+
+    assert isinstance(await world.binder.run(old, LOG), Gone)
+    assert world.server.clock.seconds == 0
+    assert world.server.all(BindRequest) == (new,)
 
 
 async def test_the_new_pod_may_have_the_devices_then() -> None:

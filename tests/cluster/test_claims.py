@@ -2,6 +2,7 @@ from dra_cluster import objects
 from dra_cluster.mirror import PODS
 from dra_cluster.objects import HOSTNAME, container, from_claim, from_template
 from dra_cluster.world import World, consumers, devices
+from dra_controlplane.client import path_of
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 PROFILE = "device.attributes['{}'].profile == 'small'"
@@ -63,6 +64,18 @@ def test_a_pod_that_comes_before_its_claim_waits_for_it(world: World) -> None:
     world.gpu_claim("later", gpu)
 
     assert world.bound("early") == node
+
+
+def test_a_gated_pod_is_placed_when_its_gates_are_gone(world: World) -> None:
+    node = world.gpu_node("n1", 1)
+    world.gpu_template(world.gpu_class())
+    world.pod("gated", from_template("gpu", "gpus"), schedulingGates=[{"name": "example.com/quota"}])
+    world.pending("gated", "gates")
+
+    path = path_of(PODS, "gated", namespace=world.namespace)
+    world.api.patch(path, {"spec": {"schedulingGates": None}})
+
+    assert world.bound("gated") == node
 
 
 def test_containers_and_pods_share_one_device_of_one_claim(world: World) -> None:

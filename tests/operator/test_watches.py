@@ -130,6 +130,45 @@ def test_a_new_list_does_not_take_progress_back() -> None:
     assert value.progress == 20
 
 
+def test_the_echo_of_an_own_write_is_held_back_once() -> None:
+    value = watch()
+    listed(value, 10)
+    assert value.learn(12)
+
+    assert value.changed(11)
+    assert not value.changed(12)
+    value.admit("MODIFIED", "other", 11)
+
+    assert value.progress == 12
+
+
+def test_an_answer_that_the_watch_was_faster_than_teaches_nothing() -> None:
+    value = watch()
+    listed(value, 10)
+    value.changed(12)
+
+    assert not value.learn(12)
+    assert not value.learn(11)
+
+
+def test_an_answer_during_a_list_teaches_nothing() -> None:
+    value = watch()
+    listed(value, 10)
+    value.page([], 20, first=True, last=False)
+
+    assert not value.learn(21)
+
+
+def test_a_new_list_knows_better_than_answers_before_it() -> None:
+    value = watch()
+    listed(value, 10)
+    value.learn(12)
+    listed(value, 20)
+
+    # A server that was restored counts anew.
+    assert value.changed(12)
+
+
 def test_silence_is_told_by_kind() -> None:
     clock = ManualClock()
     watches = Watches(clock, Listener())

@@ -168,14 +168,15 @@ def test_a_failing_selector_means_that_the_device_does_not_match_and_is_shown() 
     world = World(resource_slice("gpus", [device("old"), device("new", attributes={"size": 1})], node="n1"))
     assert world.given(at_least(1)) == [["new"]]
     assert world.says(claim_spec(request("gpu", GPU_DRIVER, f"{SIZE} >= 1", count=2))) == (
-        'claim "c0" request "gpu" (class gpu.example.com): needs 2 matching free devices '
+        f'claim "c0" request "gpu" (class gpu.example.com, selector {SIZE} >= 1): needs 2 matching free devices '
         "(at most 1 free; selector 1 of the request failed on 1 device: no such key: size)"
     )
 
 
 def test_a_class_that_looks_at_the_driver_keeps_foreign_devices_from_the_request_selector() -> None:
     world = World(resource_slice("nics", devices(1), driver=NIC_DRIVER, node="n1"))
-    assert world.says(at_least(1)) == 'claim "c0" request "gpu" (class gpu.example.com): no device matches'
+    says = f'claim "c0" request "gpu" (class gpu.example.com, selector {SIZE} >= 1): no device matches'
+    assert world.says(at_least(1)) == says
 
 
 @pytest.mark.parametrize(

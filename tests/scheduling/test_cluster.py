@@ -163,6 +163,46 @@ def test_a_bind_request_of_an_earlier_pod_of_the_name_counts_for_nothing() -> No
     assert not fresh.ledger.held
 
 
+def test_a_bind_request_made_anew_takes_the_place_of_the_plan() -> None:
+    world = cluster()
+    item = gpu_pod()
+    first = decide(world, item)
+    world.apply(written(first))
+    world.apply(written(first, phase=FAILED))
+    (second,) = schedule(world, [item]).outcomes
+    assert isinstance(second, Assignment)
+    world.remove(BindRequest, item.key)
+    anew = written(second)
+    anew = msgspec.structs.replace(anew, metadata=msgspec.structs.replace(anew.metadata, uid="another"))
+    world.apply(anew)
+    world.apply(msgspec.structs.replace(anew, status=BindRequestStatus(phase=FAILED, observed_generation=1)))
+    assert not world.ledger.held
+    assert world.pending() == (item,)
+
+
+def test_a_second_bind_request_for_a_pod_hides_nothing_that_the_first_one_gives_away() -> None:
+    world = cluster(gpus=4)
+    first = written(decide(world, gpu_pod()))
+    also = written(decide(cluster(allocated(claim("c", request()), GPU_0)), gpu_pod()))
+    also = msgspec.structs.replace(also, metadata=msgspec.structs.replace(also.metadata, name="also"))
+    for some in ([first, also], [also, first]):
+        both = cluster(gpu_pod(), *some, gpus=4)
+        assert both.ledger.taken_count == 2
+        both.remove(BindRequest, also.key)
+        assert {device for held in both.ledger.held.values() for device in held.devices} == {GPU_0}
+
+
+def test_a_special_claim_that_somebody_makes_an_ordinary_one_is_nobody_s_when_it_goes() -> None:
+    world = cluster()
+    item = gpu_pod()
+    left = special(decide(world, item))
+    world.forget(item.metadata.uid)
+    world.apply(left)
+    world.apply(msgspec.structs.replace(left, metadata=msgspec.structs.replace(left.metadata, annotations={})))
+    world.remove(ResourceClaim, left.key)
+    assert isinstance(schedule(world, [item]).outcomes[0], Assignment)
+
+
 def test_a_finished_pod_holds_only_what_its_claim_still_holds() -> None:
     world = cluster()
     item = gpu_pod()

@@ -84,7 +84,12 @@ def test_input_that_cannot_be_used_ends_with_2_and_one_line_a_problem(write: Wri
 
 
 def test_objects_of_unknown_kinds_are_mentioned() -> None:
-    assert dra("simulate", PLACED).err == "ignored 1 objects of unknown kinds: 1 cases.dra-scheduler.dev/v1 Case\n"
+    assert dra("simulate", PLACED).err == "ignored 1 object of unknown kinds: 1 cases.dra-scheduler.dev/v1 Case\n"
+
+
+def test_documents_of_a_folder_that_are_no_objects_are_mentioned(write: Write) -> None:
+    write("chart/values.yaml", "replicas: 3")
+    assert dra("simulate", "chart").err == "ignored 1 object of unknown kinds: 1 documents that are no objects\n"
 
 
 @pytest.mark.parametrize(
@@ -146,3 +151,15 @@ def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
     ended = subprocess.run(["bash", "-c", f"set -o pipefail; {program}"], capture_output=True, check=False, timeout=60)
     assert (ended.returncode, ended.stdout) == (0, b"{\n")
     assert b"Traceback" not in ended.stderr
+
+
+def test_parameters_nested_too_deep_to_be_written_are_a_problem_of_the_input(write: Write) -> None:
+    parameters = "config: [{opaque: {driver: d, parameters: " + "[" * 900 + "]" * 900 + "}}]"
+    world = Path(PLACED).read_text() + "\n---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\n"
+    requests = "requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}]"
+    world += f"metadata: {{name: deep}}\nspec: {{devices: {{{requests}, {parameters}}}}}\n"
+    world += "---\napiVersion: v1\nkind: Pod\nmetadata: {name: deep}\nspec: {schedulerName: dra-scheduler, "
+    world += "containers: [{name: c}], resourceClaims: [{name: c, resourceClaimName: deep}]}\n"
+    ended = dra("simulate", write("deep.yaml", world), "-o", "yaml")
+    assert ended.code == 2
+    assert ended.err == "input: object: $: expected less deep nesting\n"

@@ -43,7 +43,20 @@ def test_generated_names_are_the_same_every_time_and_differ_from_each_other() ->
     first, again = (tuple(pod.metadata.name for pod in world(text, text).of(Pod)) for _ in range(2))
     assert first == again
     assert len(set(first)) == 2
-    assert all(name.startswith("job-") and len(name) == 9 for name in first)
+    assert all(name.startswith("job-") and len(name) == 14 for name in first)
+
+
+def test_a_generated_name_does_not_depend_on_where_in_the_input_the_object_stands() -> None:
+    small, large = (
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{generateName: job-}}\nspec: {{containers: [{{name: {name}}}]}}\n"
+        for name in ("small", "large")
+    )
+    assert world(small, large).of(Pod) == world(large, small).of(Pod)
+
+
+def test_thousands_of_generated_names_are_all_different() -> None:
+    text = "apiVersion: v1\nkind: Pod\nmetadata: {generateName: job-}\n---\n"
+    assert problems(text * 3_000) == []
 
 
 def test_uids_are_made_of_the_name_and_given_ones_are_kept() -> None:
@@ -63,6 +76,12 @@ def test_what_has_no_creation_time_is_created_after_everything_else() -> None:
         ("old", "2026-01-01T10:00:00Z"),
         ("z", "2026-01-01T10:00:01Z"),
     ]
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", "yesterday", "2026-01-01"])
+def test_times_that_nothing_can_follow_are_passed_over(time: str) -> None:
+    given = world(f"apiVersion: v1\nkind: Pod\nmetadata: {{name: old, creationTimestamp: '{time}'}}", POD % ("a", ""))
+    assert given.of(Pod)[0].metadata.creation_timestamp == ""
 
 
 def test_a_node_without_allocatable_offers_its_capacity_and_room_for_110_pods() -> None:
@@ -122,7 +141,7 @@ def test_objects_of_unknown_kinds_are_counted() -> None:
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: 7}", "Pod default/7: $.metadata.name: Expected `str`, got `int`"),
         (
             "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: many}}",
-            "Node a: $.status.allocatable[...]: ",
+            'Node a: $.status.allocatable["cpu"]: ',
         ),
         (
             "apiVersion: resource.k8s.io/v1beta1\nkind: DeviceClass\nmetadata: {name: a}",
@@ -200,6 +219,16 @@ def test_a_made_claim_takes_no_name_that_is_in_use() -> None:
     names = {claim.metadata.name for claim in world(TEMPLATE, other, POD % ("a", CLAIMING)).of(ResourceClaim)}
     assert len(names) == 2
     assert "a-gpu" in names
+
+
+def test_claims_whose_names_clash_are_made_for_the_same_pods_in_any_order() -> None:
+    template = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: t}\n"
+    pods = [
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\n"
+        f"spec: {{resourceClaims: [{{name: {entry}, resourceClaimTemplateName: t}}]}}\n"
+        for name, entry in (("a", "b-c"), ("a-b", "c"))
+    ]
+    assert world(template, *pods).of(ResourceClaim) == world(template, *reversed(pods)).of(ResourceClaim)
 
 
 def test_finished_pods_and_missing_templates_make_no_claims() -> None:

@@ -25,9 +25,13 @@ FLOOD = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ("yes", True),
         ("16Gi", "16Gi"),
         ("~", None),
+        ("!!timestamp 2025-04-08", "2025-04-08"),
+        ("!!set {b, a}", {"b": None, "a": None}),
+        ("!!omap [a: 1]", [{"a": 1}]),
+        ("!!pairs [a: 1]", [{"a": 1}]),
     ],
 )
-def test_scalars_are_what_kubernetes_takes_them_for(text: str, value: object) -> None:
+def test_values_are_what_kubernetes_takes_them_for(text: str, value: object) -> None:
     assert list(documents(f"key: {text}")) == [{"key": value}]
 
 
@@ -42,6 +46,10 @@ def test_empty_documents_are_no_documents() -> None:
 
 def test_json_may_stand_one_document_behind_the_other() -> None:
     assert list(documents('{"a": 1}\n\n{"b": [2]} ')) == [{"a": 1}, {"b": [2]}]
+
+
+def test_characters_may_be_escaped_as_pairs() -> None:
+    assert list(documents('{"a": "\\ud83d\\ude00"}')) == [{"a": "\U0001f600"}]
 
 
 def test_flow_style_yaml_is_not_taken_for_broken_json() -> None:
@@ -70,6 +78,8 @@ def test_aliases_and_merge_keys_work() -> None:
         ("- " * 50_000 + "x", "line 1", "nesting"),
         ("a: " + "9" * 5_000, "text", "5000 digits"),
         ('{"a": ' + "9" * 5_000 + "}", "text", "5000 digits"),
+        ('{"a": "\\ud800"}', "text", "surrogates not allowed"),
+        ('a: "\\ud800"', "line 1, column 7", "invalid Unicode character escape code"),
         ("a: &a [*a]", "aliases", "holds itself"),
         (FLOOD, "aliases", "at most 1000000 values"),
     ],

@@ -70,7 +70,14 @@ def test_an_unknown_pod_is_an_error_of_input() -> None:
     ended = dra("simulate", case("pods-are-packed"), "--explain", "nobody")
     assert (ended.code, ended.out) == (2, "")
     assert ended.problems == [
-        "--explain: Pod default/nobody: -: expected a pod of the input, as NAME or NAMESPACE/NAME"
+        "--explain: Pod default/nobody: -: expected a pod that is there, as NAME or NAMESPACE/NAME"
+    ]
+
+
+def test_a_pod_of_another_namespace_is_pointed_at() -> None:
+    ended = dra("simulate", case("pods-are-packed"), "--explain", "elsewhere/a")
+    assert ended.problems == [
+        "--explain: Pod elsewhere/a: -: expected a pod that is there, as NAME or NAMESPACE/NAME, such as default/a"
     ]
 
 

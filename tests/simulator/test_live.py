@@ -77,6 +77,11 @@ def test_devices_are_listed_with_the_claims_that_have_them(server: ListServer) -
     assert len(listed) == 5
 
 
+def test_a_namespace_has_the_devices_of_its_claims(server: ListServer) -> None:
+    assert [item["claims"] for item in json.loads(dra("devices", "-n", "default").out)] == [["default/held"]]
+    assert json.loads(dra("devices", "-n", "elsewhere").out) == []
+
+
 def test_claims_are_listed_with_what_they_have(server: ListServer) -> None:
     held = {
         "claim": "default/held",
@@ -105,10 +110,10 @@ def test_a_pod_of_the_cluster_is_explained(server: ListServer) -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["explain", "pod", "nobody"], "cluster: Pod default/nobody: -: expected a pod of the cluster"),
+        (["explain", "pod", "nobody"], "cluster: Pod default/nobody: -: expected a pod that is there"),
         (
             ["claims", "--context", "absent"],
-            "cluster: kubeconfig: -: expected access to a cluster: no context 'absent'",
+            "cluster: kubeconfig: -: expected access to a cluster: there is no entry 'absent'",
         ),
         (["claims", "--context", "nowhere"], "cluster: nodes: -: expected an answer of http://127.0.0.1:1"),
     ],
@@ -125,6 +130,16 @@ def test_without_any_configuration_there_is_one_line(tmp_path: Path, monkeypatch
     ended = dra("devices")
     assert (ended.code, len(ended.problems)) == (2, 1)
     assert ended.err.startswith("cluster: kubeconfig: -: expected access to a cluster: ")
+
+
+@pytest.mark.parametrize("text", ["", "clusters: [", "[1, 2]", "clusters: 1"])
+def test_a_file_that_is_no_kubeconfig_is_one_line(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "broken"
+    path.write_text(text)
+    monkeypatch.setenv("KUBECONFIG", str(path))
+    ended = dra("devices")
+    assert (ended.code, len(ended.problems)) == (2, 1)
+    assert ended.err.startswith("cluster: kubeconfig: -: expected ")
 
 
 def test_a_refusal_of_the_server_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

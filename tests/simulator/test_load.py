@@ -70,7 +70,16 @@ def test_each_broken_file_is_one_line_and_stops_no_other(write: Write) -> None:
         "absent.yaml: file: -: expected a file that can be read: No such file or directory",
         "broken.yaml: document 2: line 4, column 1: expected valid YAML: did not find expected node content",
         "latin.yaml: file: byte 9: expected text in UTF-8",
-        "items.yaml: document 1, List: $.items: expected a list",
+        "items.yaml: document 1, List: $.items: expected a list, got int",
+    ]
+    assert len(loaded.manifests) == 2
+
+
+def test_a_bad_item_of_a_list_stops_no_other(write: Write) -> None:
+    loaded = load([write("list.yaml", "kind: List\napiVersion: v1\nitems: [7, {kind: Node}]\n---\n8\n---\nkind: Node")])
+    assert [str(problem) for problem in loaded.problems] == [
+        "list.yaml: document 1, List, $.items[0]: $: expected an object with apiVersion and kind, got int",
+        "list.yaml: document 2: $: expected an object with apiVersion and kind, got int",
     ]
     assert len(loaded.manifests) == 2
 

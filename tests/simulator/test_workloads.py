@@ -111,12 +111,30 @@ def test_a_finished_job_has_no_pods_to_come() -> None:
     assert names(workload("batch/v1.Job", "TEMPLATE", rest=done)) == []
 
 
-def test_a_daemon_set_has_a_pod_pinned_to_each_node_that_takes_it() -> None:
-    given = world(workload("apps/v1.DaemonSet", "TEMPLATE") + "---" + NODES)
+def test_a_job_whose_conditions_are_none_is_taken_as_running() -> None:
+    odd = "status: {conditions: [{type: [Complete]}, 7, null]}"
+    assert names(workload("batch/v1.Job", "TEMPLATE", rest=odd)) == ["w-0"]
+
+
+def test_a_running_job_has_as_many_pods_as_are_active() -> None:
+    spec = "parallelism: 3, completions: 9, TEMPLATE"
+    assert names(workload("batch/v1.Job", spec, rest="status: {active: 1, succeeded: 8}")) == ["w-0"]
+
+
+def test_a_daemon_set_of_ours_has_a_pod_pinned_to_each_node_that_takes_it() -> None:
+    ours = workload("apps/v1.DaemonSet", "TEMPLATE").replace(
+        "spec: {containers", "spec: {schedulerName: dra-scheduler, containers"
+    )
+    given = world(ours + "---" + NODES)
     assert [pod.metadata.name for pod in given.of(Pod)] == ["w-n1", "w-n3"]
     terms = given.of(Pod)[0].spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
     assert terms is not None
     assert terms.node_selector_terms[0].match_fields[0].values == ("n1",)
+
+
+def test_pods_of_another_schedulers_daemon_set_take_up_room_on_each_node() -> None:
+    given = world(workload("apps/v1.DaemonSet", "TEMPLATE") + "---" + NODES)
+    assert [(pod.metadata.name, pod.spec.node_name) for pod in given.of(Pod)] == [("w-n1", "n1"), ("w-n3", "n3")]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +148,7 @@ def test_a_daemon_set_has_a_pod_pinned_to_each_node_that_takes_it() -> None:
         ),
         (
             "template: {spec: {containers: [{name: main, resources: {limits: {cpu: many}}}]}}",
-            "$.spec.template.spec.containers[0].resources.limits[...]: ",
+            '$.spec.template.spec.containers[0].resources.limits["cpu"]: ',
         ),
     ],
 )

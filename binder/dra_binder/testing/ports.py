@@ -149,7 +149,7 @@ class InMemoryView:
     Devices are published for every node unless `presences` says otherwise; `matches` reads `matchFields` only.
     """
 
-    __slots__ = ("_objects", "_position", "_server", "contended", "lag", "presences")
+    __slots__ = ("_objects", "_position", "_server", "contended", "lag", "presences", "wanted")
 
     def __init__(self, server: InMemoryServer, lag: float = 0.0) -> None:
         self._server = server
@@ -158,6 +158,7 @@ class InMemoryView:
         self.lag = lag
         self.presences: dict[DeviceID, Presence] = {}
         self.contended: set[PoolKey] = set()
+        self.wanted: set[str] = set()
 
     def bind_request(self, key: ObjectKey) -> BindRequest | None:
         return self._find(BindRequest, key)
@@ -200,8 +201,8 @@ class InMemoryView:
         self._catch_up()
         return self._server.changes[self._position - 1].version if self._position else 0
 
-    def is_contended(self, pools: Iterable[PoolKey]) -> bool:
-        return not self.contended.isdisjoint(pools)
+    def is_contended(self, pools: Iterable[PoolKey], classes: Iterable[str]) -> bool:
+        return not self.contended.isdisjoint(pools) or not self.wanted.isdisjoint(classes)
 
     def all(self, kind: type[S]) -> tuple[S, ...]:
         """Return all objects of the kind as the cache has them."""

@@ -85,7 +85,7 @@ def too_many_devices(claim: str, wanted: int) -> Refusal:
     return Refusal(
         reason=TOO_MANY_DEVICES,
         message=f"{subject(claim)}: needs {wanted} devices, a claim holds at most {MAX_DEVICES_PER_CLAIM}",
-        wake=Wake.CLAIMS,
+        wake=Wake.CLAIMS | Wake.SLICES | Wake.CLASSES,
     )
 
 

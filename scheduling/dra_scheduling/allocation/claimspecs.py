@@ -29,13 +29,14 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
     """One way to serve a request, for most requests the only one.
 
     `name` is what results call it: `request` or `request/alternative`. `wanted` is the number of devices; 0 stands for
-    all that match. `rank` is its place in `firstAvailable`, from 0 on.
+    all that match. `selectors` are its own, as text. `rank` is its place in `firstAvailable`, from 0 on.
     """
 
     name: str
     class_name: str
     wish: Wish
     wanted: int
+    selectors: tuple[str, ...] = ()
     rank: int = 0
     is_admin: bool = False
     class_config: tuple[DeviceClassConfiguration, ...] = ()
@@ -151,6 +152,7 @@ def _alternative(name: str, asked: Asked, classes: Mapping[str, DeviceClass]) ->
         class_name=asked.device_class_name,
         wish=wish(selection(selector_texts(asked, device_class)), asked.tolerations, amounts),
         wanted=asked.wanted if asked.mode == EXACT_COUNT else 0,
+        selectors=tuple(item.cel.expression for item in asked.selectors if item.cel is not None),
         is_admin=isinstance(asked, ExactDeviceRequest) and asked.admin_access,
         class_config=device_class.spec.config,
     )

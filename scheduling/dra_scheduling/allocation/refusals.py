@@ -23,6 +23,7 @@ OUT_OF_BUDGET = "OutOfBudget"
 
 ANY_DEVICE_CHANGE = Wake.DEVICES | Wake.SLICES | Wake.CLASSES | Wake.NODE
 SHOWN = 2
+SHOWN_SELECTOR = 120
 
 
 def no_match(ask: Ask, board: Board) -> Refusal:
@@ -179,10 +180,17 @@ def subject_of(asks: Sequence[Ask]) -> str:
     """Return how messages call requests of one claim, or of several."""
     first = asks[0]
     if len(asks) == 1:
-        return subject(first.claim.name, first.alternative.name, first.alternative.class_name)
+        return subject(first.claim.name, first.alternative.name, _wish(first))
     if any(ask.claim_index != first.claim_index for ask in asks):
         return claims_of(asks)
     return f"{subject(first.claim.name)} requests {quoted(ask.alternative.name for ask in asks)}"
+
+
+def _wish(ask: Ask) -> str:
+    """Return the class of a request and the selectors of its own, cut where they are long."""
+    selectors = " and ".join(ask.alternative.selectors)
+    shown = selectors if len(selectors) <= SHOWN_SELECTOR else f"{selectors[:SHOWN_SELECTOR]}..."
+    return f"{ask.alternative.class_name}, selector {shown}" if shown else ask.alternative.class_name
 
 
 def claims_of(asks: Sequence[Ask]) -> str:

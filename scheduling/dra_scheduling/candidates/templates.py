@@ -50,7 +50,6 @@ def _pool(key: PoolKey, slices: list[ResourceSlice], features: Features) -> Node
             per_device_node_selection=False,
         )
         piece = Piece(ResourceSlice(metadata=ObjectMeta(name=f"{number:06}"), spec=spec), features)
-        piece.device_views()
         pool.add(piece)
     view = pool.current.view(pool, ANYWHERE)
     return NodePool(key, SeenPool(pool), view.sights, features)

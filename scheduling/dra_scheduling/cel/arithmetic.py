@@ -8,14 +8,14 @@ from dra_scheduling.cel.values import MAX_INT, MAX_UINT, MIN_INT, NANOSECONDS, D
 MIN_TIMESTAMP = -62_135_596_800 * NANOSECONDS
 MAX_TIMESTAMP = 253_402_300_799 * NANOSECONDS + NANOSECONDS - 1
 """The years 1 to 9999."""
-MAX_LENGTH = 1_000_000
+MAX_SIZE = 1_000_000
 """Most characters or items of one value; CEL charges nothing for appending lists, so that cost alone is no bound."""
 _CONCATENATED = frozenset({str, bytes, tuple})
 
 
-def limited_length(length: int) -> None:
-    """Raise CostExceededError for a string or list longer than any evaluation may build."""
-    if length > MAX_LENGTH:
+def within_limit(size: int) -> None:
+    """Raise CostExceededError for more characters, items or comparisons than one call may take."""
+    if size > MAX_SIZE:
         raise CostExceededError
 
 
@@ -59,7 +59,7 @@ def add(left: Value, right: Value) -> Value:
         if kinds[0] is int:
             return signed(left + right)
         if kinds[0] in _CONCATENATED:
-            limited_length(len(left) + len(right))
+            within_limit(len(left) + len(right))
             return left + right
         if kinds[0] is float:
             return left + right

@@ -193,20 +193,29 @@ class _Emitter(EmitterBase):
         return comparison(self, node)
 
     def _folded(self, node: Call) -> str | None:
-        """Return what a call yields if that is known now; a failing one is left to fail at run time."""
-        if node.function == IN and self._is_literal_list(node.arguments[1]):
-            return self._helped(evaluation.contained_in_literals, *map(self.emit, node.arguments))
+        """Return code for a call of which a part is known now, or None."""
+        if node.function == IN:
+            return self._in_literals(*node.arguments)
         if self.mode is Mode.COUNTED:
             return None
-        if node.function == "matches":
-            return self._search(node)
+        return self._search(node) if node.function == "matches" else self._known_result(node)
+
+    def _in_literals(self, element: Node, container: Node) -> str | None:
+        if not isinstance(container, ListLiteral) or not all(isinstance(item, Literal) for item in container.elements):
+            return None
+        if not container.elements:
+            return self.constant(value=False)
+        return self._helped(evaluation.contained_in_literals, self.emit(element), self.emit(container))
+
+    def _known_result(self, node: Call) -> str | None:
+        """Return what a call with literal arguments yields; a failing one is left to fail at run time."""
         literals = [argument for argument in node.arguments if isinstance(argument, Literal)]
-        if node.function in _FOLDED and node.target is None and len(literals) == len(node.arguments):
-            try:
-                return self.constant(FUNCTIONS[node.function](*(literal.value for literal in literals)))
-            except EvaluationError:
-                return None
-        return None
+        if node.function not in _FOLDED or node.target is not None or len(literals) < len(node.arguments):
+            return None
+        try:
+            return self.constant(FUNCTIONS[node.function](*(literal.value for literal in literals)))
+        except EvaluationError:
+            return None
 
     def _search(self, node: Call) -> str | None:
         *texts, pattern = (node.target, *node.arguments) if node.target is not None else node.arguments
@@ -217,10 +226,6 @@ class _Emitter(EmitterBase):
         except ValueError:
             return None
         return self._helped(evaluation.search, regex, self.emit(texts[0]))
-
-    @staticmethod
-    def _is_literal_list(node: Node) -> bool:
-        return isinstance(node, ListLiteral) and all(isinstance(item, Literal) for item in node.elements)
 
     def _plain_call(self, node: Call) -> str:
         name = self.typed.namespaced.get(node, node.function)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from dra_scheduling.cel.values import DomainMap
+from dra_scheduling.cel.errors import CelErrorKind, EvaluationError
+from dra_scheduling.cel.values import DomainMap, HiddenDomains
 from dra_scheduling.quantity import Quantity
 from dra_scheduling.semver import Version
 
@@ -51,11 +52,28 @@ class DeviceView:
         object.__setattr__(view, "allow_multiple_allocations", allow_multiple_allocations)
         return view
 
+    @classmethod
+    def of_driver(cls, driver: str) -> "DeviceView":
+        """Return a view of which only the driver is known; an expression fails where it looks at anything else."""
+        view = _DriverOnly()
+        object.__setattr__(view, "driver", driver)
+        object.__setattr__(view, "attributes", HiddenDomains())
+        object.__setattr__(view, "capacity", HiddenDomains())
+        return view
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"DeviceView is immutable, cannot set {name}")
 
     def __repr__(self) -> str:
         return f"DeviceView({self.driver!r}, {dict(self.attributes)!r}, {dict(self.capacity)!r})"
+
+
+class _DriverOnly(DeviceView):
+    __slots__ = ()
+
+    @property
+    def allow_multiple_allocations(self) -> bool:  # type: ignore[override]
+        raise EvaluationError(CelErrorKind.OTHER, "not known: only the driver is given")
 
 
 def _by_domain(driver: str, named: Mapping[str, object]) -> DomainMap:

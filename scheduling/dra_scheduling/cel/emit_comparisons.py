@@ -64,7 +64,7 @@ def _same_types(emitter: EmitterBase, function: str, left: Node, right: Node) ->
 def _ordered(emitter: EmitterBase, node: Call) -> str | None:
     left, right = node.arguments
     kinds = {emitter.kind(left), emitter.kind(right)}
-    if kinds <= _NUMBERS or kinds == {STRING}:
+    if kinds <= {INT, UINT} or kinds == {STRING}:
         return f"({emitter.emit(left)} {_PYTHON_OPERATORS[node.function]} {emitter.emit(right)})"
     return None
 

@@ -2,6 +2,10 @@
 
 from enum import Enum
 
+_SHOWN = 160
+_SHOWN_BEFORE = 120
+"""Of a very long line, only what is around the problem is shown."""
+
 
 class CompileError(ValueError):
     """A selector that no device can ever be tested with; the text shows the problem, its place and the source line.
@@ -18,8 +22,9 @@ class CompileError(ValueError):
 
     def __str__(self) -> str:
         _, source, _ = self.args
-        text = source.split("\n")[self.line - 1]
-        pointer = "." * (self.column - 1) + "^"
+        start = max(0, self.column - 1 - _SHOWN_BEFORE)
+        text = source.split("\n")[self.line - 1][start : start + _SHOWN]
+        pointer = "." * (self.column - 1 - start) + "^"
         return f"<input>:{self.line}:{self.column}: {self.problem}\n | {text}\n | {pointer}"
 
 

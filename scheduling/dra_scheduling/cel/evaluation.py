@@ -154,7 +154,7 @@ def lazily(compute: Thunk) -> Thunk:
 def select(value: Value, field: str) -> Value:
     """Return value.field."""
     kind = value.__class__
-    if kind is DeviceView and field in FIELDS:
+    if isinstance(value, DeviceView) and field in FIELDS:
         return getattr(value, FIELDS[field])
     if kind is Maybe:
         return optional_select(value, field)
@@ -166,7 +166,7 @@ def has(value: Value, field: str) -> bool:
     kind = value.__class__
     if kind is Maybe:
         return bool(optional_select(value, field).content)
-    if kind is DeviceView:
+    if isinstance(value, DeviceView):
         return field in FIELDS
     return kind in (*MAPS, tuple) and bool(optional_index(value, field).content)
 
@@ -174,11 +174,11 @@ def has(value: Value, field: str) -> bool:
 def optional_select(value: Value, field: str) -> Maybe:
     """Return value.?field."""
     kind = value.__class__
-    if kind is DeviceView:
+    if isinstance(value, DeviceView):
         return Maybe((getattr(value, FIELDS[field]),)) if field in FIELDS else ABSENT
     if kind is Maybe:
         return optional_select(value.content[0], field) if value.content else ABSENT
-    return optional_index(value, field) if kind in MAPS else ABSENT
+    return optional_index(value, field)
 
 
 def contained_in_literals(value: Value, literals: tuple[Value, ...]) -> bool:

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable
 from math import isfinite
 
-from dra_scheduling.cel.arithmetic import limited_length
-from dra_scheduling.cel.errors import CelErrorKind, EvaluationError, no_such_overload
+from dra_scheduling.cel.errors import CelErrorKind, CostExceededError, EvaluationError, no_such_overload
 from dra_scheduling.cel.functions_core import to_double, to_string
 from dra_scheduling.cel.functions_text import quote, text
 from dra_scheduling.cel.operators import MAPS
@@ -14,6 +13,8 @@ from dra_scheduling.cel.values import TypeName, UInt, Value, type_name
 _CLAUSE = re.compile(r"%(?:%|(?:\.([0-9]+))?([a-zA-Z])|.?)", re.DOTALL)
 _DEFAULT_PRECISION = 6
 MAX_PRECISION = 1000
+MAX_FORMATTED = 65_536
+"""Most characters of a result; CEL charges for the template only, whatever the arguments hold."""
 _SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 _SPECIAL = frozenset({"NaN", "Infinity", "-Infinity"})
 
@@ -59,8 +60,9 @@ class _Formatter:
         return self._counted(_RENDERERS[kind](value, precision))
 
     def _counted(self, rendered: str) -> str:
-        self.length += len(rendered)
-        limited_length(self.length)
+        self.length += len(rendered) + 1
+        if self.length > MAX_FORMATTED:
+            raise CostExceededError
         return rendered
 
     def _string(self, value: Value) -> str:

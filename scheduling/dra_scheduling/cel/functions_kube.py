@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dra_scheduling.cel.arithmetic import signed
 from dra_scheduling.cel.errors import CelErrorKind, EvaluationError, no_such_overload
 from dra_scheduling.cel.functions_core import to_timestamp
-from dra_scheduling.cel.functions_net import is_url
 from dra_scheduling.cel.functions_text import text
+from dra_scheduling.cel.functions_url import is_url
 from dra_scheduling.cel.signatures import NAMED_FORMATS
 from dra_scheduling.cel.values import ABSENT, MAX_INT, MIN_INT, Maybe, NamedFormat, Value
 from dra_scheduling.quantity import NANO_PER_UNIT, Quantity

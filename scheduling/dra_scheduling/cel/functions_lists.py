@@ -3,7 +3,7 @@
 from functools import cmp_to_key
 from itertools import pairwise
 
-from dra_scheduling.cel.arithmetic import add, limited_length
+from dra_scheduling.cel.arithmetic import add, within_limit
 from dra_scheduling.cel.errors import CelErrorKind, EvaluationError, no_such_overload
 from dra_scheduling.cel.operators import compare, contained, is_same
 from dra_scheduling.cel.values import ABSENT, Maybe, Value, type_name
@@ -47,8 +47,8 @@ def flatten(value: Value, depth: Value = 1) -> Items:
     for _ in range(depth):
         if not any(item.__class__ is tuple for item in values):
             break
+        within_limit(sum(len(item) if item.__class__ is tuple else 1 for item in values))
         values = tuple(inner for item in values for inner in (item if item.__class__ is tuple else (item,)))
-        limited_length(len(values))
     return values
 
 
@@ -68,8 +68,10 @@ def reverse(value: Value) -> Items:
 
 def distinct(value: Value) -> Items:
     """Return the items without repetitions, in order of first appearance."""
+    values = items(value)
+    within_limit(2 * len(values) * len(values))
     found: list[Value] = []
-    for item in items(value):
+    for item in values:
         if not contained(item, tuple(found)):
             found.append(item)
     return tuple(found)
@@ -151,12 +153,14 @@ def last(value: Value) -> Maybe:
 def sets_contains(whole: Value, part: Value) -> bool:
     """Return whether every item of `part` is in `whole`."""
     container = items(whole)
+    within_limit(len(container) * len(items(part)))
     return all(contained(item, container) for item in items(part))
 
 
 def sets_intersects(left: Value, right: Value) -> bool:
     """Return whether the lists have an item in common."""
     container = items(right)
+    within_limit(len(container) * len(items(left)))
     return any(contained(item, container) for item in items(left))
 
 

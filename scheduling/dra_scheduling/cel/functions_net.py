@@ -1,20 +1,12 @@
-"""Kubernetes' IP address, CIDR and URL functions."""
+"""Kubernetes' IP address and CIDR functions."""
 
-import re
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_interface
-from urllib.parse import parse_qsl, quote, unquote
 
 from dra_scheduling.cel.errors import CelErrorKind, EvaluationError, no_such_overload
 from dra_scheduling.cel.functions_text import text
-from dra_scheduling.cel.values import Cidr, Ip, Url, Value
+from dra_scheduling.cel.values import Cidr, Ip, Value
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_HOST = re.compile(r"[A-Za-z0-9!$&'()*+,;=:\[\]<>\"_.~%\x80-\U0010ffff-]*")
-_PORT = re.compile(r"(?::[0-9]*)?")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_PATH_SAFE = "$&+,/:;=@!'()*[]~-._"
 _IPV4_PREFIX = 32
 _IPV6_PREFIX = 128
 
@@ -153,96 +145,3 @@ def masked(value: Value) -> Cidr:
 def prefix_length(value: Value) -> int:
     """Return the number of network bits."""
     return _cidr(value).interface.network.prefixlen
-
-
-@lru_cache(maxsize=1024)
-def _parsed(string: str) -> Url:
-    """Return an absolute URL or path, taken apart as Go's net/url does, or raise ValueError."""
-    if not string or _CONTROL.search(string):
-        raise ValueError(f"parse {string!r}: empty url or control character")
-    scheme = _SCHEME.match(string)
-    rest = string[scheme.end() :] if scheme else string
-    if not rest.startswith("/") and not scheme:
-        raise ValueError(f"parse {string!r}: invalid URI for request")
-    rest, _, fragment = rest.partition("#")
-    rest, _, query = rest.partition("?")
-    host = ""
-    if rest.startswith("//") and (scheme or not rest.startswith("///")):
-        authority, slash, path = rest[2:].partition("/")
-        host, rest = authority.rpartition("@")[2], slash + path
-    if not rest.startswith("/") and not host and rest:
-        rest = ""
-    port = host[host.rfind("]") + 1 :] if host.startswith("[") else host[host.find(":") :] if ":" in host else ""
-    if not _HOST.fullmatch(host) or not _PORT.fullmatch(port) or _BAD_ESCAPE.search(rest + host + fragment):
-        raise ValueError(f"parse {string!r}: invalid host, port or escape")
-    return Url(
-        text=string,
-        scheme=scheme.group(1).lower() if scheme else "",
-        host=host,
-        escaped_path=_escaped(rest),
-        query=query,
-    )
-
-
-def _escaped(path: str) -> str:
-    return path if quote(path, safe=_PATH_SAFE + "%") == path else quote(unquote(path), safe=_PATH_SAFE)
-
-
-def url(value: Value) -> Url:
-    """Return the absolute URL or path written in a string."""
-    try:
-        return _parsed(text(value))
-    except ValueError as problem:
-        raise EvaluationError(CelErrorKind.OTHER, f"URL parse error during conversion from string: {problem}") from None
-
-
-def is_url(value: Value) -> bool:
-    """Return whether a string is an absolute URL or path."""
-    try:
-        _parsed(text(value))
-    except ValueError:
-        return False
-    return True
-
-
-def _url(value: Value) -> Url:
-    if isinstance(value, Url):
-        return value
-    raise no_such_overload()
-
-
-def get_scheme(value: Value) -> str:
-    """Return the scheme of a URL, in lower case."""
-    return _url(value).scheme
-
-
-def get_host(value: Value) -> str:
-    """Return the host of a URL, with its port."""
-    return _url(value).host
-
-
-def get_hostname(value: Value) -> str:
-    """Return the host of a URL, without port and brackets."""
-    host = _url(value).host
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
-
-
-def get_port(value: Value) -> str:
-    """Return the port of a URL, as text."""
-    host = _url(value).host
-    return (host.rpartition("]")[2] if host.startswith("[") else host).partition(":")[2]
-
-
-def get_escaped_path(value: Value) -> str:
-    """Return the path of a URL, with escapes."""
-    return _url(value).escaped_path
-
-
-def get_query(value: Value) -> dict[str, tuple[str, ...]]:
-    """Return the query of a URL: each name with its values."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name, content in parse_qsl(_url(value).query, keep_blank_values=True):
-        found[name] = (*found.get(name, ()), content)
-    return found

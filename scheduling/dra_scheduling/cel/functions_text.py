@@ -4,10 +4,13 @@ from functools import lru_cache
 
 import re2  # type: ignore[import-untyped]
 
+from dra_scheduling.cel.arithmetic import within_limit
 from dra_scheduling.cel.errors import CelErrorKind, EvaluationError, no_such_overload
 from dra_scheduling.cel.operators import is_same
 from dra_scheduling.cel.values import Value
 
+MAX_REGEX_MEMORY = 2 * 1024 * 1024
+"""Bytes that one compiled expression may take; what needs more does not compile."""
 _ASCII_UPPER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _ASCII_LOWER = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _QUOTED = str.maketrans(
@@ -102,7 +105,9 @@ def join(parts: Value, separator: Value = "") -> str:
         raise no_such_overload()
     if not all(part.__class__ is str for part in parts):
         raise EvaluationError(CelErrorKind.OTHER, "join: every item must be a string")
-    return text(separator).join(parts)
+    between = text(separator)
+    within_limit(sum(map(len, parts)) + len(between) * len(parts))
+    return between.join(parts)
 
 
 def lower_ascii(value: Value) -> str:
@@ -117,7 +122,9 @@ def upper_ascii(value: Value) -> str:
 
 def replace(value: Value, old: Value, new: Value, limit: Value = -1) -> str:
     """Return a string with a part replaced, at most `limit` times."""
-    return text(value).replace(text(old), text(new), max(whole(limit), -1))
+    string, sought, substitute = text(value), text(old), text(new)
+    within_limit(len(string) + string.count(sought) * len(substitute))
+    return string.replace(sought, substitute, max(whole(limit), -1))
 
 
 def split(value: Value, separator: Value, limit: Value = -1) -> tuple[str, ...]:
@@ -154,15 +161,16 @@ def quote(value: Value) -> str:
     return f'"{text(value).translate(_QUOTED)}"'
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def compiled(pattern: str) -> Value:
     """Return a compiled RE2 expression, or raise ValueError with what is wrong with it."""
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = MAX_REGEX_MEMORY
     try:
         return re2.compile(pattern, options)
     except re2.error as problem:
-        raise ValueError(f"error parsing regexp: {problem}") from None
+        raise ValueError(f"error parsing regexp: {problem.args[0].decode()}") from None
 
 
 def _regex(pattern: Value) -> Value:

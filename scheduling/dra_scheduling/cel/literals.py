@@ -3,6 +3,8 @@
 Every function raises ValueError with the problem, in the words of the API server.
 """
 
+from math import isfinite
+
 from dra_scheduling.cel.values import MAX_INT, MAX_UINT, MIN_INT, UInt
 
 _SIMPLE_ESCAPES = {
@@ -28,6 +30,14 @@ def read_uint(text: str) -> UInt:
     if not 0 <= value <= MAX_UINT:
         raise ValueError("invalid uint literal")
     return UInt(value)
+
+
+def read_double(text: str) -> float:
+    """Return the finite double written in decimal."""
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError("invalid double literal")
+    return value
 
 
 def read_string(text: str) -> str:

@@ -9,6 +9,7 @@ from dra_scheduling.cel.values import (
     Cidr,
     DomainMap,
     Duration,
+    HiddenDomains,
     Ip,
     Maybe,
     NamedFormat,
@@ -21,7 +22,7 @@ from dra_scheduling.quantity import Quantity
 from dra_scheduling.semver import Version
 
 NUMBERS = frozenset({int, UInt, float})
-MAPS = frozenset({dict, DomainMap})
+MAPS = frozenset({dict, DomainMap, HiddenDomains})
 _STRUCTURES = frozenset({tuple, Maybe, *MAPS})
 _ORDERED = frozenset({bool, str, bytes, Duration, Timestamp})
 STRICT = frozenset({Quantity, Version, Ip, Cidr, Url, NamedFormat})
@@ -57,9 +58,9 @@ def is_same(left: Value, right: Value) -> bool:
     """Return whether two values are equal; values that cannot be compared are not."""
     try:
         return equal(left, right)
-    except CostExceededError:
-        raise
-    except EvaluationError:
+    except EvaluationError as error:
+        if error.kind is not CelErrorKind.NO_SUCH_OVERLOAD:
+            raise
         return False
 
 
@@ -97,9 +98,9 @@ class _Structures:
         """Return whether two values are known to differ; in a structure cel-go counts incomparable ones as equal."""
         try:
             return not self.equal(left, right)
-        except CostExceededError:
-            raise
-        except EvaluationError:
+        except EvaluationError as error:
+            if error.kind is not CelErrorKind.NO_SUCH_OVERLOAD:
+                raise
             return False
 
 
@@ -107,6 +108,8 @@ def compare(left: Value, right: Value) -> int:
     """Return -1, 0 or 1 for two values of types that have an order."""
     kind = left.__class__
     if (kind in NUMBERS and right.__class__ in NUMBERS) or (kind in _ORDERED and right.__class__ is kind):
+        if left != left or right != right:  # noqa: PLR0124  not a number
+            raise EvaluationError(CelErrorKind.OTHER, "NaN values cannot be ordered")
         return int(left > right) - int(left < right)
     raise no_such_overload()
 

@@ -9,7 +9,7 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from dra_scheduling.cel.errors import CompileError
 from dra_scheduling.cel.grammar import grammar_text
-from dra_scheduling.cel.literals import read_bytes, read_int, read_string, read_uint
+from dra_scheduling.cel.literals import read_bytes, read_double, read_int, read_string, read_uint
 from dra_scheduling.cel.macros import call, expand, ident, literal
 from dra_scheduling.cel.tree import (
     ADD,
@@ -50,7 +50,7 @@ _OPERATORS |= {"+": ADD, "-": "_-_", "*": "_*_", "/": "_/_", "%": "_%_"}
 _READERS: dict[str, Callable[[str], LiteralValue]] = {
     "INT_LIT": read_int,
     "UINT_LIT": read_uint,
-    "FLOAT_LIT": float,
+    "FLOAT_LIT": read_double,
     "STRING_LIT": read_string,
     "MLSTRING_LIT": read_string,
     "BYTES_LIT": read_bytes,

@@ -12,7 +12,7 @@ from dra_scheduling.cel.evaluation import Budget
 from dra_scheduling.cel.kinds import ANY, BOOL
 from dra_scheduling.cel.parser import parse
 from dra_scheduling.cel.reads import Read, reads
-from dra_scheduling.cel.tree import Node, SourceError
+from dra_scheduling.cel.tree import Call, Comprehension, Macro, Node, SourceError, walk
 from dra_scheduling.cel.typecheck import Typed, check
 from dra_scheduling.cel.validate import check_literals
 
@@ -34,7 +34,7 @@ class Program:
         self.source = source
         self.reads = reads(root)
         self.cost = estimate(root, typed)
-        if self.cost > COST_LIMIT:
+        if self.cost > COST_LIMIT or any(map(_is_underestimated, walk(root))):
             counted = assemble(root, typed, Mode.COUNTED)
             self._fast: Run = lambda device: counted(device, Budget(COST_LIMIT))
             self._careful = self._fast
@@ -53,6 +53,13 @@ class Program:
             pass
         return self._evaluate_carefully(device)
 
+    def may_match(self, driver: str) -> bool:
+        """Return False if the driver alone rules out every device of it, whatever they publish."""
+        try:
+            return self.evaluate(DeviceView.of_driver(driver))
+        except EvaluationError:
+            return True
+
     def _evaluate_carefully(self, device: DeviceView) -> bool:
         try:
             return self._careful(device)
@@ -67,6 +74,13 @@ class Program:
 
     def __reduce__(self) -> tuple[Callable[[str], "Program"], tuple[str]]:
         return compile_selector, (self.source,)
+
+
+def _is_underestimated(node: Node) -> bool:
+    """Return whether the result can be larger than upstream's estimator takes it to be."""
+    if isinstance(node, Comprehension):
+        return node.macro is Macro.MAP_ENTRY
+    return isinstance(node, Call) and node.function == "flatten"
 
 
 @lru_cache(maxsize=4096)

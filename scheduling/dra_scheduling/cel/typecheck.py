@@ -114,7 +114,8 @@ class _Checker:
     def _ident(self, node: Ident) -> Kind:
         kind = self._variable(node.name) or _type_identifier(node.name)
         if kind is None:
-            raise _undeclared(node.name, node.position)
+            problem = f"undeclared reference to '{node.name}'; the only variable is 'device'"
+            raise SourceError(problem, node.position)
         return kind
 
     def _variable(self, name: str) -> Kind | None:
@@ -233,12 +234,19 @@ class _Checker:
         keys: Kind | None = None
         values: Kind | None = None
         for entry in node.entries:
-            keys = self._joined(entry.key, keys, self.check(entry.key))
+            keys = self._joined(entry.key, keys, self._key(entry.key))
             kind = self.check(entry.value)
             if entry.optional:
                 kind = self._inside_optional(entry.value, kind)
             values = self._joined(entry.value, values, kind)
         return map_of(keys or self._new_variable(), values or self._new_variable())
+
+    def _key(self, node: Node) -> Kind:
+        """Return the type of a map key, which must be a scalar: no lookup finds others, and types could explode."""
+        kind = substituted(self.bindings, self.check(node))
+        if kind.parameters:
+            raise SourceError(f"unsupported key type '{kind}'", node.position)
+        return kind
 
     def _inside_optional(self, node: Node, kind: Kind) -> Kind:
         kind = substituted(self.bindings, kind)

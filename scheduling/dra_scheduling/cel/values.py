@@ -5,10 +5,11 @@ from their own modules.
 """
 
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
-from typing import Any
+from typing import Any, NoReturn
 
 from msgspec import Struct
 
+from dra_scheduling.cel.errors import CelErrorKind, EvaluationError
 from dra_scheduling.quantity import Quantity
 from dra_scheduling.semver import Version
 
@@ -88,6 +89,17 @@ class DomainMap(dict[str, dict[str, object]]):
         return NO_NAMES
 
 
+class HiddenDomains(DomainMap):
+    """Attributes or capacity that are not known: whatever looks at them fails."""
+
+    __slots__ = ()
+
+    def _hidden(self, *_: object) -> NoReturn:
+        raise EvaluationError(CelErrorKind.OTHER, "not known: only the driver is given")
+
+    __getitem__ = __contains__ = __iter__ = __len__ = items = _hidden
+
+
 NO_NAMES: dict[str, object] = {}
 ABSENT = Maybe(())
 
@@ -102,6 +114,7 @@ TYPE_NAMES: dict[type, str] = {
     tuple: "list",
     dict: "map",
     DomainMap: "map",
+    HiddenDomains: "map",
     Duration: "google.protobuf.Duration",
     Timestamp: "google.protobuf.Timestamp",
     Maybe: "optional_type",

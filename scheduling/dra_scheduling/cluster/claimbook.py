@@ -4,7 +4,7 @@ The ledger follows the API: a device is taken while any claim, unfinished BindRe
 published or not.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from dra_scheduling.changes import ChangeLog
@@ -12,6 +12,7 @@ from dra_scheduling.cluster.holdings import held_by, holder_of, special_holder, 
 from dra_scheduling.ledger import Held, Ledger, Source
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey
+from dra_scheduling.model.nodeselection import NodeSelector
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.pools import PoolIndex
 from dra_scheduling.reasons import Wake
@@ -25,6 +26,22 @@ class Intent(NamedTuple):
     allocation: AllocationResult
 
 
+class _Standing(NamedTuple):
+    """What decisions read of a claim: a change of anything else helps no pod.
+
+    The claim controller may take a finished consumer out and put it back hundreds of times a second while another one
+    still runs, so of the consumers only their being too many is in it.
+    """
+
+    uid: str
+    controller: str
+    special_owner: str
+    held: Held | None
+    selector: NodeSelector | None
+    is_deleting: bool
+    is_full: bool
+
+
 class ClaimBook:
     """Claims by name, the special claims by pod, and allocations that the API server does not show yet."""
 
@@ -33,7 +50,7 @@ class ClaimBook:
     def __init__(self, ledger: Ledger, pools: PoolIndex, changes: ChangeLog) -> None:
         self._claims: dict[ObjectKey, ResourceClaim] = {}
         self._special: dict[str, set[ObjectKey]] = {}
-        self._intents: dict[ObjectKey, dict[str, AllocationResult]] = {}
+        self._intents: dict[ObjectKey, dict[tuple[str, str], AllocationResult]] = {}
         self._ledger = ledger
         self._pools = pools
         self._changes = changes
@@ -53,7 +70,7 @@ class ClaimBook:
 
     def intended_consumers(self, key: ObjectKey) -> frozenset[str]:
         """Return the uids of the pods that are about to become consumers of the claim."""
-        return frozenset(self._intents.get(key, ()))
+        return frozenset(pod_uid for pod_uid, _ in self._intents.get(key, ()))
 
     def special_claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...]:
         """Return the special claims that exist for exactly this pod, by name."""
@@ -62,50 +79,94 @@ class ClaimBook:
 
     def apply(self, claim: ResourceClaim) -> Wake:
         """Take over a claim's state; return what pods it could help."""
+        standing = self._standing(claim.key)
         before = self._claims.get(claim.key)
-        if before is not None and before.metadata.uid != claim.metadata.uid:
-            self._drop(before)
+        freed: list[DeviceID] = []
+        if before is not None:
+            self._disown(before)
+            if before.metadata.uid != claim.metadata.uid:
+                freed += self._release(_claim_source(before))
         self._claims[claim.key] = claim
         owner = special_owner(claim)
         if owner:
             self._special.setdefault(owner, set()).add(claim.key)
-        held = held_by(holder_of(claim), claim.status.allocation)
-        freed = self._hold(Source("claim", claim.metadata.uid), held)
-        return _help_of(before, claim) | (Wake.DEVICES if freed else Wake.NOTHING)
+        freed += self._hold(_claim_source(claim), held_by(holder_of(claim), claim.status.allocation))
+        change = Wake.NOTHING if self._standing(claim.key) == standing else Wake.CLAIMS
+        return change | (Wake.DEVICES if freed else Wake.NOTHING)
 
     def remove(self, key: ObjectKey) -> Wake:
         """Forget a claim; its devices are free unless something else names them."""
         claim = self._claims.pop(key, None)
         if claim is None:
             return Wake.NOTHING
-        return Wake.CLAIMS | (Wake.DEVICES if self._drop(claim) else Wake.NOTHING)
+        self._disown(claim)
+        return Wake.CLAIMS | (Wake.DEVICES if self._release(_claim_source(claim)) else Wake.NOTHING)
 
-    def intend(self, pod_uid: str, intents: Iterable[Intent]) -> None:
-        """Hold what a BindRequest or plan of the pod gives away, until `withdraw`."""
-        for entry, key, allocation in intents:
-            holder = special_holder(pod_uid) if key is None else str(key)
-            self._hold(_intent_source(pod_uid, entry), held_by(holder, allocation))
-            if key is not None:
-                self._intents.setdefault(key, {})[pod_uid] = allocation
-
-    def withdraw(self, pod_uid: str, intents: Iterable[Intent]) -> Wake:
-        """Take back what `intend` noted; return whether devices became free by it."""
+    def intend(self, pod_uid: str, intents: Collection[Intent]) -> Wake:
+        """Hold what a BindRequest or plan of the pod gives away, until `withdraw`; return what pods that could help."""
         freed: list[DeviceID] = []
-        for entry, key, _ in intents:
-            freed += self._release(_intent_source(pod_uid, entry))
+        before = self._prospects(intents)
+        for intent in intents:
+            holder = special_holder(pod_uid) if intent.claim is None else str(intent.claim)
+            freed += self._hold(_intent_source(pod_uid, intent), held_by(holder, intent.allocation))
+            if intent.claim is not None:
+                self._intents.setdefault(intent.claim, {})[pod_uid, intent.entry] = intent.allocation
+        return self._help_since(before, intents, freed)
+
+    def withdraw(self, pod_uid: str, intents: Collection[Intent]) -> Wake:
+        """Take back what `intend` noted; return what pods that could help."""
+        freed: list[DeviceID] = []
+        before = self._prospects(intents)
+        for intent in intents:
+            freed += self._release(_intent_source(pod_uid, intent))
+            key = intent.claim
             if key is not None and key in self._intents:
-                self._intents[key].pop(pod_uid, None)
+                self._intents[key].pop((pod_uid, intent.entry), None)
                 if not self._intents[key]:
                     del self._intents[key]
-        return Wake.DEVICES | Wake.CLAIMS if freed else Wake.NOTHING
+        return self._help_since(before, intents, freed)
 
-    def _drop(self, claim: ResourceClaim) -> list[DeviceID]:
+    def _prospects(self, intents: Iterable[Intent]) -> list[object]:
+        return [self._prospect(intent.claim) for intent in intents if intent.claim is not None]
+
+    def _help_since(self, before: list[object], intents: Iterable[Intent], freed: list[DeviceID]) -> Wake:
+        change = Wake.NOTHING if self._prospects(intents) == before else Wake.CLAIMS
+        return change | (Wake.DEVICES if freed else Wake.NOTHING)
+
+    def _prospect(self, key: ObjectKey) -> tuple[AllocationResult | None, bool]:
+        """Return what another pod with this claim is told: the allocation, written or not, and whether it is full."""
+        claim = self._claims.get(key)
+        written = claim.status.allocation if claim is not None else None
+        return written or self.intended_allocation(key), self._is_full(key)
+
+    def _standing(self, key: ObjectKey) -> _Standing | None:
+        claim = self._claims.get(key)
+        if claim is None:
+            return None
+        allocation, controller = claim.status.allocation, claim.metadata.controller
+        return _Standing(
+            uid=claim.metadata.uid,
+            controller=controller.uid if controller is not None else "",
+            special_owner=special_owner(claim),
+            held=held_by("", allocation) if allocation is not None else None,
+            selector=allocation.node_selector if allocation is not None else None,
+            is_deleting=claim.metadata.is_deleting,
+            is_full=self._is_full(key),
+        )
+
+    def _is_full(self, key: ObjectKey) -> bool:
+        claim = self._claims.get(key)
+        if claim is None:
+            return False
+        consumers = {consumer.uid for consumer in claim.status.reserved_for}
+        return len(consumers | self.intended_consumers(key)) >= MAX_CONSUMERS_PER_CLAIM
+
+    def _disown(self, claim: ResourceClaim) -> None:
         owner = special_owner(claim)
         if owner in self._special:
             self._special[owner].discard(claim.key)
             if not self._special[owner]:
                 del self._special[owner]
-        return self._release(Source("claim", claim.metadata.uid))
 
     def _release(self, source: Source) -> list[DeviceID]:
         return self._hold(source, Held(""))
@@ -140,22 +201,9 @@ class ClaimBook:
             self._changes.changed(node)
 
 
-def _intent_source(pod_uid: str, entry: str) -> Source:
-    return Source("intent", f"{pod_uid}/{entry}")
+def _claim_source(claim: ResourceClaim) -> Source:
+    return Source("claim", claim.metadata.uid)
 
 
-def _help_of(before: ResourceClaim | None, claim: ResourceClaim) -> Wake:
-    """Return what a claim's change could help.
-
-    The claim controller may take a finished consumer out and put it back hundreds of times a second while another one
-    still runs: only a change of the allocation, of deletion or of room for another consumer is worth a look.
-    """
-    if before is None:
-        return Wake.CLAIMS
-    seen = (before.metadata.uid, before.status.allocation is None, before.metadata.is_deleting, _is_full(before))
-    now = (claim.metadata.uid, claim.status.allocation is None, claim.metadata.is_deleting, _is_full(claim))
-    return Wake.NOTHING if seen == now else Wake.CLAIMS
-
-
-def _is_full(claim: ResourceClaim) -> bool:
-    return len(claim.status.reserved_for) >= MAX_CONSUMERS_PER_CLAIM
+def _intent_source(pod_uid: str, intent: Intent) -> Source:
+    return Source("intent", f"{pod_uid}/{intent.entry}/{intent.claim or ''}")

@@ -10,7 +10,12 @@ import msgspec
 from dra_scheduling.changes import ChangeLog
 from dra_scheduling.cluster.claimbook import ClaimBook, Intent
 from dra_scheduling.cluster.nodestate import Charge, NodeState, charge_of
-from dra_scheduling.model.bindrequests import FAILED, BindRequest, ResourceClaimAllocation
+from dra_scheduling.model.bindrequests import (
+    FAILED,
+    BindRequest,
+    ExtendedResourceClaimAllocation,
+    ResourceClaimAllocation,
+)
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.podclaims import claim_key
@@ -30,10 +35,16 @@ class Commitment(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A decision of this process. It counts until a BindRequest newer than `seen_generation` shows."""
+    """A decision of this process. It counts until the API shows another BindRequest than `seen`, or a newer one."""
 
     assignment: Assignment
-    seen_generation: int
+    seen: BindRequest | None
+
+    def is_followed_by(self, request: BindRequest) -> bool:
+        """Whether this state of the pod's BindRequest cannot be older than the decision."""
+        if self.seen is None or self.seen.metadata.uid != request.metadata.uid:
+            return True
+        return self.seen.metadata.generation < request.metadata.generation
 
 
 class Placements:
@@ -46,7 +57,7 @@ class Placements:
         self._nodes = nodes
         self._claims = claims
         self._changes = changes
-        self._requests: dict[ObjectKey, BindRequest] = {}
+        self._requests: dict[ObjectKey, dict[ObjectKey, BindRequest]] = {}
         self._pod_of: dict[ObjectKey, ObjectKey] = {}
         self._plans: dict[str, Plan] = {}
         self._commitments: dict[ObjectKey, Commitment] = {}
@@ -59,10 +70,6 @@ class Placements:
     def is_committed(self, key: ObjectKey) -> bool:
         """Whether the pod has a place already."""
         return key in self._commitments
-
-    def bind_request_of(self, key: ObjectKey) -> BindRequest | None:
-        """Return the BindRequest that names this pod, living or not."""
-        return self._requests.get(key)
 
     def apply_pod(self, pod: Pod) -> Wake:
         """Take over a pod's state; a pod of the same name with another uid is another pod."""
@@ -83,28 +90,32 @@ class Placements:
     def apply_bind_request(self, request: BindRequest) -> Wake:
         """Take over a BindRequest's state; it takes the place of the plan that it was written from."""
         key = ObjectKey(request.metadata.namespace, request.spec.pod_name)
-        self._requests[key] = request
+        former = self._pod_of.get(request.key, key)
+        change = self.remove_bind_request(request.key) if former != key else Wake.NOTHING
+        self._requests.setdefault(key, {})[request.key] = request
         self._pod_of[request.key] = key
         pod = self.pods.get(key)
-        plan = self._plans.get(pod.metadata.uid) if pod is not None and _is_for(request, pod) else None
-        if plan is not None and request.metadata.generation > plan.seen_generation:
+        is_ours = pod is not None and _is_for(request, pod) and request.key == key
+        plan = self._plans.get(pod.metadata.uid) if pod is not None and is_ours else None
+        if plan is not None and plan.is_followed_by(request):
             del self._plans[plan.assignment.pod.metadata.uid]
-        return self._settle(key)
+        return change | self._settle(key)
 
     def remove_bind_request(self, name: ObjectKey) -> Wake:
         """Forget a BindRequest."""
         key = self._pod_of.pop(name, None)
-        if key is None or self._requests[key].key != name:
+        if key is None:
             return Wake.NOTHING
-        del self._requests[key]
+        del self._requests[key][name]
+        if not self._requests[key]:
+            del self._requests[key]
         return self._settle(key)
 
     def assume(self, assignment: Assignment) -> None:
         """Count a decision from now on."""
         pod = assignment.pod
-        request = self._requests.get(pod.key)
-        seen = request.metadata.generation if request is not None and _is_for(request, pod) else 0
-        self._plans[pod.metadata.uid] = Plan(assignment, seen)
+        request = self._requests.get(pod.key, {}).get(pod.key)
+        self._plans[pod.metadata.uid] = Plan(assignment, request)
         self._settle(pod.key)
 
     def forget(self, pod_uid: str) -> Wake:
@@ -118,11 +129,12 @@ class Placements:
             return Wake.NOTHING
         # The new commitment comes first, so that a device that both name is never free in between.
         if now is not None:
-            self._claims.intend(now.pod_uid, now.intents)
+            change = self._claims.intend(now.pod_uid, now.intents)
             self._commitments[key] = now
         else:
+            change = Wake.NOTHING
             del self._commitments[key]
-        return self._replace_charge(before, now) | self._withdraw_old(before, now)
+        return change | self._replace_charge(before, now) | self._withdraw_old(before, now)
 
     def _replace_charge(self, before: Commitment | None, now: Commitment | None) -> Wake:
         same = before is not None and now is not None and _room(before) == _room(now)
@@ -143,25 +155,36 @@ class Placements:
     def _withdraw_old(self, before: Commitment | None, now: Commitment | None) -> Wake:
         if before is None:
             return Wake.NOTHING
-        kept = {(now.pod_uid, intent.entry) for intent in now.intents} if now is not None else set()
-        stale = [intent for intent in before.intents if (before.pod_uid, intent.entry) not in kept]
+        kept = {(now.pod_uid, *intent[:2]) for intent in now.intents} if now is not None else set()
+        stale = [intent for intent in before.intents if (before.pod_uid, *intent[:2]) not in kept]
         return self._claims.withdraw(before.pod_uid, stale)
 
     def _commitment(self, key: ObjectKey) -> Commitment | None:
         pod = self.pods.get(key)
         if pod is None or pod.is_finished:
             return None
-        plan, request = self._plans.get(pod.metadata.uid), self._requests.get(key)
+        plan, requests = self._plans.get(pod.metadata.uid), self._living(pod)
         node = pod.spec.node_name
         intents: tuple[Intent, ...] = ()
         if plan is not None:
-            decided = plan.assignment
-            node = node or decided.node
-            intents = _intents(pod, decided.claims, decided)
-        elif request is not None and _is_for(request, pod) and request.phase != FAILED:
-            node = node or request.spec.selected_node
-            intents = _intents(pod, request.spec.resource_claim_allocations, request)
+            node = node or plan.assignment.node
+            intents = _intents(pod, plan.assignment.claims, plan.assignment.extended)
+            requests = [request for request in requests if request.key != key]
+        for request in requests:
+            spec = request.spec
+            node = node or spec.selected_node
+            said = _intents(pod, spec.resource_claim_allocations, spec.extended_resource_claim_allocation)
+            intents += tuple(_told_apart(intent, request) for intent in said) if intents else said
         return Commitment(pod.metadata.uid, node, charge_of(pod), intents) if node else None
+
+    def _living(self, pod: Pod) -> list[BindRequest]:
+        """Return the BindRequests that may be carried out for the pod; ours, which has the pod's name, comes first.
+
+        There is one at most unless somebody else writes some, too: then the devices of all of them are spoken for.
+        """
+        requests = self._requests.get(pod.key, {}).values()
+        living = [request for request in requests if _is_for(request, pod) and request.phase != FAILED]
+        return sorted(living, key=lambda request: (request.key != pod.key, request.key))
 
 
 def _room(commitment: Commitment) -> tuple[str, str, Charge]:
@@ -176,12 +199,15 @@ def _is_for(request: BindRequest, pod: Pod) -> bool:
 
 
 def _intents(
-    pod: Pod, claims: tuple[ResourceClaimAllocation, ...], origin: Assignment | BindRequest
+    pod: Pod, claims: tuple[ResourceClaimAllocation, ...], extended: ExtendedResourceClaimAllocation | None
 ) -> tuple[Intent, ...]:
-    extended = origin.extended if isinstance(origin, Assignment) else origin.spec.extended_resource_claim_allocation
     intents = [
         Intent(entry.name, key, entry.allocation) for entry in claims if (key := claim_key(pod, entry.name)) is not None
     ]
     if extended is not None:
         intents.append(Intent(SPECIAL_ENTRY, None, extended.allocation))
     return tuple(intents)
+
+
+def _told_apart(intent: Intent, request: BindRequest) -> Intent:
+    return intent._replace(entry=f"{intent.entry} of {request.metadata.name}")

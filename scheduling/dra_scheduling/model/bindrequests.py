@@ -1,6 +1,7 @@
 """BindRequest (scheduling.run.ai/v1alpha2): a complete decision, written down for the binder to carry out.
 
-Group, fields and meaning are KAI's. `podUID` and the status fields after `failedAttempts` are additions, all optional.
+Group, fields and meaning are KAI's. `podUID`, `decision` and the status fields after `failedAttempts` are additions,
+all optional.
 """
 
 from msgspec import field
@@ -37,7 +38,7 @@ class ExtendedResourceClaimAllocation(Value, frozen=True):
 
 
 class BindRequestSpec(Value, frozen=True):
-    """The decision."""
+    """The decision. `decision` counts those about the pod from 0 on, so that a repeated one is a new generation."""
 
     pod_name: str
     selected_node: str
@@ -47,6 +48,7 @@ class BindRequestSpec(Value, frozen=True):
     resource_claim_allocations: tuple[ResourceClaimAllocation, ...] = ()
     extended_resource_claim_allocation: ExtendedResourceClaimAllocation | None = None
     backoff_limit: int | None = None
+    decision: int = 0
 
 
 class BindRequestStatus(Value, frozen=True):

@@ -1,6 +1,6 @@
 """A ResourceSlice with what is worked out about its devices once and for all of its life."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -19,10 +19,11 @@ from dra_scheduling.requirements import term_matches
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 """A device with such a taint is for those who tolerate it; other effects, unknown ones too, mean nothing here."""
-DRIVER_ONLY = frozenset({("driver", "", "")})
 NOTHING_KNOWN = (0, 0, 0)
 MAX_KEPT_ANSWERS = 256
 """Answers are kept for this many programs a slice. Users write selectors, so their number has no bound of its own."""
+
+DRIVER_ONLY = frozenset({("driver", "", "")})
 
 
 class NodePlace(msgspec.Struct, frozen=True):
@@ -111,7 +112,6 @@ class Piece:
     __slots__ = (
         "_answers",
         "_features",
-        "_views",
         "charges",
         "content",
         "devices",
@@ -152,7 +152,6 @@ class Piece:
             self.unusable |= mask
         self.taints: dict[int, tuple[Taint, ...]] = {}
         self.follow(rules)
-        self._views: list[DeviceView] | None = None
         self._answers: dict[Program, tuple[int, int, int]] = {}
 
     def follow(self, rules: Iterable[DeviceTaintRule]) -> None:
@@ -211,35 +210,31 @@ class Piece:
     def error_text(self, program: Program, number: int) -> str:
         """Return why the program fails on the device; empty if it does not."""
         try:
-            program.evaluate(self.device_views()[number])
+            program.evaluate(device_view(self.key.driver, self.devices[number]))
         except EvaluationError as error:
             return str(error)
         return ""
 
     def _evaluate(self, program: Program, asked: int) -> tuple[int, int]:
-        if program.reads is not None and program.reads <= DRIVER_ONLY:
-            return self._evaluate_once(program, asked)
-        views, selected, failed = self.device_views(), 0, 0
-        for number in members(asked):
+        selected = failed = 0
+        for devices, view in self._told_apart(program, asked):
             try:
-                if program.evaluate(views[number]):
-                    selected |= 1 << number
+                if program.evaluate(view):
+                    selected |= devices
             except EvaluationError:
-                failed |= 1 << number
+                failed |= devices
         return selected, failed
 
-    def _evaluate_once(self, program: Program, asked: int) -> tuple[int, int]:
-        """Ask one device for all: classes that look at the driver only are what most claims are about."""
-        try:
-            return (asked if program.evaluate(DeviceView.of(self.key.driver, {}, {})) else 0), 0
-        except EvaluationError:
-            return 0, asked
+    def _told_apart(self, program: Program, devices: int) -> Iterator[tuple[int, DeviceView]]:
+        """Yield sets of devices that are all the same to the program, each as the program sees it.
 
-    def device_views(self) -> list[DeviceView]:
-        """Return the devices as expressions see them, made when somebody asks first."""
-        if self._views is None:
-            self._views = [device_view(self.key.driver, device) for device in self.devices]
-        return self._views
+        Views are not kept: they are built faster than they are worth in memory, the answers being kept.
+        """
+        if program.reads is not None and program.reads <= DRIVER_ONLY:
+            yield devices, DeviceView.of_driver(self.key.driver)
+            return
+        for number in members(devices):
+            yield 1 << number, device_view(self.key.driver, self.devices[number])
 
 
 def _placements(content: ResourceSlice, features: Features) -> Placements:

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-from dra_scheduling.cel import DeviceView, EvaluationError, Program, compile_selector
+from dra_scheduling.cel import Program, compile_selector
 from dra_scheduling.model.nodeselection import Toleration
 from dra_scheduling.pools.sharing import Amounts
 
@@ -29,14 +29,7 @@ class Selection:
 
     def may_select(self, driver: str) -> bool:
         """Whether some device of the driver could be selected, as far as the driver alone tells."""
-        bare = DeviceView.of(driver, {}, {})
-        for program in self.programs:
-            try:
-                if not program.evaluate(bare):
-                    return False
-            except EvaluationError:
-                continue
-        return True
+        return all(program.may_match(driver) for program in self.programs)
 
 
 @lru_cache(maxsize=4096)

@@ -16,16 +16,11 @@ def device_view(driver: str, device: Device) -> DeviceView:
 
 
 def _value(attribute: DeviceAttribute) -> AttributeValue:
+    for value in (attribute.string, attribute.int_, attribute.bool_, attribute.strings, attribute.ints):
+        if value is not None:
+            return value
     if attribute.version is not None:
         return Version.parse(attribute.version)
     if attribute.versions is not None:
         return tuple(Version.parse(text) for text in attribute.versions)
-    plain = (
-        attribute.string,
-        attribute.int_,
-        attribute.bool_,
-        attribute.strings,
-        attribute.ints,
-        attribute.bools,
-    )
-    return next(value for value in plain if value is not None)
+    return attribute.bools or ()

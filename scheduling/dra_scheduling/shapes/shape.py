@@ -23,7 +23,6 @@ from dra_scheduling.reasons import Refusal
 from dra_scheduling.resources import Resources
 from dra_scheduling.shapes.ranking import Ranking
 
-SPECIAL_CLAIM_NAME = "<extended-resources>"
 KEPT_SHAPES = 64
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
@@ -72,7 +71,7 @@ class Shape:
         if refusal is not None:
             return refusal
         spec = ResourceClaimSpec(devices=DeviceClaim(requests=special.requests))
-        parsed = parse_claim(SPECIAL_CLAIM_NAME, spec, classes.classes)
+        parsed = parse_claim(_special_name(choice), spec, classes.classes)
         if isinstance(parsed, Refusal):
             return parsed
         return ExtendedNeed(node=choice.node, special=special, query=Query((*self.claims, parsed)))
@@ -139,3 +138,8 @@ def _claim_key(item: PodClaim) -> bytes:
     if item.allocation is not None:
         return _encoder.encode((str(item.claim.key), item.allocation.node_selector))
     return _encoder.encode((display_name(item), item.claim.spec))
+
+
+def _special_name(choice: Split) -> str:
+    """Return what a person calls the special claim, which nobody has seen: by the resource names in the pod."""
+    return f"extended resource{'s' if len(choice.dra) > 1 else ''} {', '.join(choice.dra)}"

@@ -14,6 +14,7 @@ from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.quantity import Quantity
+from dra_scheduling.wire.paths import with_keys
 
 KubernetesObject = (
     Node
@@ -92,11 +93,13 @@ def read_as(kind: type[T], raw: object) -> T:
         value = _convert(kind, raw)
     except msgspec.ValidationError:
         # Only then, since copying every object to drop its nulls would double the cost of reading.
+        whole = _without_nulls(raw)
         try:
-            value = _convert(kind, _without_nulls(raw))
+            value = _convert(kind, whole)
         except msgspec.ValidationError as error:
-            problem, _, path = str(error).partition(" - at `")
-            raise InvalidObjectError(_subject(raw, kind.__name__), path.rstrip("`") or "$", problem) from error
+            problem, path = _parts(error)
+            path = with_keys(path, whole, lambda variant: _first_problem(kind, variant))
+            raise InvalidObjectError(_subject(raw, kind.__name__), path, problem) from error
     metadata = getattr(value, "metadata", None)
     if kind in API_OF and not getattr(metadata, "name", ""):
         raise InvalidObjectError(_subject(raw, kind.__name__), "$.metadata.name", "expected a name")
@@ -122,6 +125,20 @@ def key_of(value: KubernetesObject) -> ObjectKey:
 
 def _convert(kind: type[T], raw: object) -> T:
     return msgspec.convert(raw, kind, dec_hook=_decode)
+
+
+def _parts(error: msgspec.ValidationError) -> tuple[str, str]:
+    """Return what is wrong and the path to it."""
+    problem, _, path = str(error).partition(" - at `")
+    return problem, path.rstrip("`") or "$"
+
+
+def _first_problem(kind: type[Value], raw: object) -> str:
+    try:
+        _convert(kind, raw)
+    except msgspec.ValidationError as error:
+        return _parts(error)[1]
+    return ""
 
 
 def _decode(kind: type, raw: object) -> object:

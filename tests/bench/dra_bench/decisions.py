@@ -2,10 +2,12 @@
 
 import gc
 import time
+from collections.abc import Sequence
 
 import msgspec
 
 from dra_bench import world
+from dra_bench.report import Say, Table
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import schedule
 from dra_scheduling.model.outcomes import Assignment
@@ -16,24 +18,27 @@ PODS = 4_000
 RUNS = 3
 
 
-class Decisions(msgspec.Struct, frozen=True):
-    """One size of cluster: median over several runs."""
+class Decisions(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One size of cluster: the median of several runs. By the clock, and by the CPU time that the process got."""
 
     nodes: int
     placed: int
     pods_per_second: float
+    pods_per_cpu_second: float
     search_steps: int
     build_seconds: float
 
 
-def measure() -> list[Decisions]:
+def measure(say: Say) -> list[Decisions]:
     """Measure every size."""
-    return [_measure(nodes) for nodes in SIZES]
+    return [_measure(nodes, say) for nodes in SIZES]
 
 
-def _measure(nodes: int) -> Decisions:
+def _measure(nodes: int, say: Say) -> Decisions:
     runs = sorted((_run(nodes) for _ in range(RUNS)), key=lambda run: run.pods_per_second)
-    return runs[len(runs) // 2]
+    median = runs[len(runs) // 2]
+    say(f"{nodes} nodes: {median.pods_per_second:,.0f} pods/s")
+    return median
 
 
 def _run(nodes: int) -> Decisions:
@@ -44,14 +49,37 @@ def _run(nodes: int) -> Decisions:
     started = time.perf_counter()
     for item in (*objects, *pods):
         cluster.apply(item)
-    built = time.perf_counter()
+    built, used = time.perf_counter(), time.process_time()
     result = schedule(cluster, cluster.pending())
-    ended = time.perf_counter()
-    placed = sum(isinstance(outcome, Assignment) for outcome in result.outcomes)
-    return Decisions(nodes, placed, PODS / (ended - built), result.search_steps, built - started)
+    ended, used = time.perf_counter(), time.process_time() - used
+    return Decisions(
+        nodes=nodes,
+        placed=sum(isinstance(outcome, Assignment) for outcome in result.outcomes),
+        pods_per_second=PODS / (ended - built),
+        pods_per_cpu_second=PODS / used,
+        search_steps=result.search_steps,
+        build_seconds=built - started,
+    )
 
 
 def _with_identity(pod: world.Json) -> world.Json:
     name = pod["metadata"]["name"]
     pod["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
     return pod
+
+
+def table(results: Sequence[Decisions]) -> Table:
+    """Return one row a size."""
+    columns = ("nodes", "placed", "pods/s", "pods per CPU second", "search steps", "seconds to take the cluster in")
+    return Table(columns, tuple(map(_row, results)))
+
+
+def _row(one: Decisions) -> tuple[str, ...]:
+    return (
+        f"{one.nodes:,}",
+        f"{one.placed:,} of {PODS:,}",
+        f"{one.pods_per_second:,.0f}",
+        f"{one.pods_per_cpu_second:,.0f}",
+        f"{one.search_steps:,}",
+        f"{one.build_seconds:.2f}",
+    )

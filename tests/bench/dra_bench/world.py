@@ -11,6 +11,7 @@ RESOURCE = "example.com/gpu"
 TEMPLATE = "one-gpu"
 NAMESPACE = "bench"
 DEVICES = 8
+TOLERATION = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
 
 
 def node_name(number: int) -> str:
@@ -96,6 +97,22 @@ def pod(number: int, scheduler: str, kind: str) -> Json:
             **({"resourceClaims": claims} if claims else {}),
         },
     }
+
+
+def running_pod(number: int, node_: str) -> Json:
+    """A pod that is bound already, about as big as pods are in real clusters."""
+    labels = {"app.kubernetes.io/name": "service", "app.kubernetes.io/instance": f"service-{number % 50}"}
+    body = pod(number, "default-scheduler", "plain")
+    body["metadata"] |= {
+        "name": f"running-{number:05d}",
+        "labels": labels,
+        "annotations": {"checksum/config": "5" * 64},
+    }
+    body["spec"] |= {"nodeName": node_, "tolerations": [TOLERATION], "volumes": [{"name": "data", "emptyDir": {}}]}
+    container = body["spec"]["containers"][0]
+    container["env"] = [{"name": f"SETTING_{index}", "value": "a value of some length"} for index in range(20)]
+    container["volumeMounts"] = [{"name": "data", "mountPath": "/data"}]
+    return body
 
 
 def namespace() -> Json:

@@ -1,6 +1,6 @@
 """What was decided, held against what a case expects; and what must be true of any decision."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -134,9 +134,12 @@ def _of_pending(expected: ExpectedPending, got: Pending) -> Iterator[str]:
             yield f"expected a message with {text!r}, got {got.message!r}"
     if "\n" in got.message:
         yield f"expected a message of one line, got {got.message!r}"
-    reasons = None if got.reasons is None else {reason.reason: reason.nodes for reason in got.reasons}
-    if expected.reasons and reasons is not None and reasons != expected.reasons:
-        yield f"expected reasons {expected.reasons}, got {reasons}: {got.message!r}"
+    if expected.reasons and got.reasons is not None:
+        reasons: Counter[str] = Counter()
+        for reason in got.reasons:
+            reasons[reason.reason] += reason.nodes
+        if dict(reasons) != expected.reasons:
+            yield f"expected reasons {expected.reasons}, got {dict(reasons)}: {got.message!r}"
 
 
 def _claims_with_devices(objects: Iterable[KubernetesObject], decisions: Decisions) -> dict[str, set[DeviceID]]:

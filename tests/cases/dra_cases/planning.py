@@ -53,10 +53,10 @@ class Plan:
             for name, spec in {**CLASSES, **case.get("classes", {})}.items()
         }
         self.claims = {key: claim_of(key, each) for key, each in case.get("claims", {"c": ["r"]}).items()}
-        index = PoolIndex(self.features)
+        index = self.index = PoolIndex(self.features)
         for number, written in enumerate(case.get("slices", [])):
             index.apply(slice_of(number, written))
-        ledger = ledger_of([*self.claims.values(), *held_claims(case.get("taken", []))])
+        ledger = self.ledger = ledger_of([*self.claims.values(), *held_claims(case.get("taken", []))])
         for pool in {device.pool_key for held in ledger.held.values() for device in held.everything}:
             index.teach(pool, ledger)
         initialized = case.get("initialized")

@@ -19,7 +19,7 @@ from dra_controlplane.waiting import wait_until
 
 BY_PROGRAM = (sys.executable, "-m", "dra_operator")
 BY_KOPF = (sys.executable, "-m", "kopf", "run", "-m", "dra_operator", "--all-namespaces", "--standalone")
-READY_SECONDS = 30.0
+READY_SECONDS = 60.0
 
 
 class RunningOperator:
@@ -195,6 +195,17 @@ class Operators:
             text = operator.log_tail(since=self._begun.get(name, 0))
             if text:
                 yield name, text
+
+
+def run_all(*operators: RunningOperator) -> None:
+    """Starts what does not run, wakes what is paused, and waits until all are ready."""
+    for operator in operators:
+        if operator.is_running:
+            operator.resume()
+        else:
+            operator.start()
+    for operator in operators:
+        operator.wait_ready()
 
 
 def _free_port() -> int:

@@ -19,6 +19,7 @@ from dra_cluster.faults import Action, Match, Rule
 from dra_controlplane.certificates import Authority
 
 START_SECONDS = 10.0
+CLOSE_SECONDS = 0.25
 DROPPED = frozenset({"connection", "transfer-encoding", "content-length", "keep-alive", "host", "date"})
 GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410}}
 
@@ -131,6 +132,8 @@ class Proxy:
             self._started.set()
             await self._over.wait()
             await runner.cleanup()
+        # Encrypted connections take a moment to close.
+        await asyncio.sleep(CLOSE_SECONDS)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         path = str(request.rel_url)

@@ -1,7 +1,7 @@
 """What must be true of any cluster: at every moment, and once everything has come to rest."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from dra_cluster.mirror import BIND_REQUESTS, CLAIMS, PODS, Mirror
 from dra_controlplane.client import Json
@@ -59,10 +59,16 @@ def exclusive_devices(claim: Json) -> Iterator[Device]:
 def devices_taken(mirror: Mirror) -> int:
     """How many devices claims and unfinished BindRequests hold, counted from nothing but the API."""
     taken = {device for claim in mirror.items(CLAIMS) for device in exclusive_devices(claim)}
+    pods = {pod["metadata"]["uid"] for pod in mirror.items(PODS)}
     for request in mirror.items(BIND_REQUESTS):
-        if phase_of(request) not in ENDED:
+        if is_open(request, pods):
             taken.update(promised_devices(request))
     return len(taken)
+
+
+def is_open(request: Json, pods: Container[str]) -> bool:
+    """Whether somebody has to act on a BindRequest: without its pod it is garbage, which Kubernetes collects."""
+    return phase_of(request) not in ENDED and request["spec"].get("podUID") in pods
 
 
 def promised_devices(request: Json) -> Iterator[Device]:
@@ -89,7 +95,7 @@ def leftovers(mirror: Mirror, namespace: str) -> list[str]:
     lines = [
         f"BindRequest {request['metadata']['name']} has not ended: {request.get('status')}"
         for request in mirror.items(BIND_REQUESTS, namespace)
-        if phase_of(request) not in ENDED
+        if is_open(request, pods)
     ]
     for claim in mirror.items(CLAIMS, namespace):
         lines.extend(_of_claim(claim, bound))

@@ -11,13 +11,22 @@ from dra_controlplane.client import ApiClient, ApiError, Json, path_of
 NODES = "v1/nodes"
 SLICES = "resource.k8s.io/v1/resourceslices"
 CLASSES = "resource.k8s.io/v1/deviceclasses"
-OF_CLUSTER = {"Node": NODES, "ResourceSlice": SLICES, "DeviceClass": CLASSES}
+OF_CLUSTER = {
+    "Node": NODES,
+    "ResourceSlice": SLICES,
+    "DeviceClass": CLASSES,
+    "PriorityClass": "scheduling.k8s.io/v1/priorityclasses",
+    "RuntimeClass": "node.k8s.io/v1/runtimeclasses",
+}
 NOT_FOUND = 404
 CONFLICT = 409
 
 
 class World:
-    """Nodes, slices and classes are removed by :meth:`leave`; the rest goes with the namespace."""
+    """Nodes, slices and classes are removed by :meth:`leave`; the rest goes with the namespace.
+
+    `is_contested` says that another scheduler gives out the same devices.
+    """
 
     def __init__(self, api: ApiClient, mirror: Mirror, namespace: str) -> None:
         self.api = api
@@ -26,6 +35,7 @@ class World:
         self.id = uuid.uuid4().hex[:6]
         self.driver = f"gpu-{self.id}.example.com"
         self.resource = f"{self.id}.example.com/gpu"
+        self.is_contested = False
         self._of_cluster: dict[tuple[str, str], None] = {}
 
     def named(self, stem: str) -> str:
@@ -37,6 +47,14 @@ class World:
         if body["kind"] in OF_CLUSTER:
             self._of_cluster[OF_CLUSTER[body["kind"]], body["metadata"]["name"]] = None
         return self.api.create(body, namespace=self.namespace)
+
+    def ensure(self, body: Json) -> None:
+        """Creates an object unless there is one of that name."""
+        try:
+            self.create(body)
+        except ApiError as error:
+            if error.code != CONFLICT:
+                raise
 
     def remove(self, resource: str, name: str) -> None:
         """Deletes an object at once; one that is gone already is fine."""
@@ -188,7 +206,8 @@ class World:
         """The Events about an object of that name, of one reason or of any."""
         return tuple(
             event
-            for event in self.mirror.items(EVENTS)
+            for namespace in (self.namespace, "default")
+            for event in self.mirror.items(EVENTS, namespace)
             if event["involvedObject"]["name"] == name and reason in {"", event["reason"]}
         )
 

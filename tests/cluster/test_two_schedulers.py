@@ -1,0 +1,86 @@
+from collections.abc import Iterator
+
+import pytest
+
+from dra_cluster import objects
+from dra_cluster.mirror import PODS
+from dra_cluster.objects import from_template
+from dra_cluster.witness import Witness
+from dra_cluster.world import World, devices
+from dra_controlplane.server import ControlPlane
+
+NODES, DEVICES_EACH = 4, 4
+PODS_EACH = 20
+
+
+@pytest.fixture
+def contest(world: World, control_plane: ControlPlane) -> Iterator[World]:
+    """Two schedulers over the same devices: a device may be in two claims, but never for good."""
+    world.is_contested = True
+    component = control_plane.start_scheduler()
+    yield world
+    component.kill()
+
+
+def bound_pods(world: World) -> list[str]:
+    """The names of the pods that are bound."""
+    return sorted(
+        pod["metadata"]["name"] for pod in world.mirror.items(PODS, world.namespace) if pod["spec"].get("nodeName")
+    )
+
+
+def crowd(world: World) -> None:
+    """Many more pods than devices, half of them another scheduler's."""
+    for number in range(NODES):
+        world.gpu_node(f"n{number}", DEVICES_EACH)
+    world.gpu_template(world.gpu_class(extended=world.resource))
+    for number in range(PODS_EACH):
+        world.pod(f"theirs-{number}", from_template("gpu", "gpus"), schedulerName="default-scheduler")
+        world.pod(f"ours-{number}", limits={world.resource: 1})
+
+
+def assert_all_used_once(world: World, witness: Witness) -> None:
+    def is_so() -> bool:
+        return len(bound_pods(world)) == NODES * DEVICES_EACH and not witness.shared_now(world.driver)
+
+    world.mirror.until(is_so, "every device to be in exactly one claim of a bound pod", seconds=60)
+
+
+def test_two_schedulers_never_leave_a_device_in_two_claims(contest: World, witness: Witness) -> None:
+    crowd(contest)
+
+    assert_all_used_once(contest, witness)
+
+
+def test_devices_that_come_free_go_to_one_of_two_schedulers(contest: World, witness: Witness) -> None:
+    crowd(contest)
+    assert_all_used_once(contest, witness)
+    for name in bound_pods(contest)[::2]:
+        contest.remove(PODS, name)
+
+    assert_all_used_once(contest, witness)
+
+
+def test_a_pod_of_another_scheduler_is_left_to_it(contest: World) -> None:
+    node = contest.gpu_node("n1", 1)
+    contest.gpu_template(contest.gpu_class())
+    contest.pod("theirs", from_template("gpu", "gpus"), schedulerName="default-scheduler")
+
+    assert contest.bound("theirs") == node
+    assert contest.request("theirs") == {}
+
+
+def test_devices_of_another_schedulers_pods_are_taken(contest: World) -> None:
+    node = contest.gpu_node("n1", 2)
+    gpu = contest.gpu_class()
+    contest.gpu_template(gpu)
+    contest.pod("theirs", from_template("gpu", "gpus"), schedulerName="default-scheduler")
+    contest.bound("theirs")
+    contest.create(objects.template("two", objects.request("gpu", gpu, count=2)))
+    contest.pod("greedy", from_template("gpu", "two"))
+    contest.pod("modest", from_template("gpu", "gpus"))
+
+    assert contest.bound("modest") == node
+    contest.pending("greedy", "gpu")
+    both = devices(contest.claim_of("theirs")) + devices(contest.claim_of("modest"))
+    assert sorted(both) == ["gpu-0", "gpu-1"]

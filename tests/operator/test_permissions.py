@@ -1,0 +1,87 @@
+import pytest
+
+from dra_binder.errors import UnclearError
+from dra_operating.api import ApiInMemory, Fault
+from dra_operator.api import Json
+from dra_operator.kinds import WATCHED
+from dra_operator.permissions import Permission, missing, needed, unserved
+from dra_operator.settings import Settings
+
+
+def of_roles(roles: str, **more: str) -> set[str]:
+    return {str(one) for one in needed(Settings.from_environment({"DRA_ROLES": roles, **more}))}
+
+
+class Reviewing(ApiInMemory):
+    """Grants everything but what it is told."""
+
+    def __init__(self, denied: Permission) -> None:
+        super().__init__()
+        self.denied = denied
+
+    async def create(self, path: str, body: Json) -> Json:
+        asked = body["spec"]["resourceAttributes"]
+        fields = ("verb", "group", "resource", "subresource", "namespace", "name")
+        return {"status": {"allowed": Permission(**{key: asked[key] for key in fields}) != self.denied}}
+
+
+def test_a_scheduler_needs_no_right_to_bind() -> None:
+    assert "create pods/binding in every namespace" not in of_roles("scheduler")
+    assert "create bindrequests.scheduling.run.ai in every namespace" in of_roles("scheduler")
+
+
+def test_a_binder_needs_the_right_that_1_36_brought() -> None:
+    assert "update resourceclaims.resource.k8s.io/binding in every namespace" in of_roles("binder")
+
+
+def test_leases_are_asked_for_where_they_are_used() -> None:
+    lease = "update leases.coordination.k8s.io dra-binder in namespace home"
+
+    assert lease in of_roles("binder", DRA_LEADER_ELECT="true", DRA_NAMESPACE="home")
+    assert lease not in of_roles("binder", DRA_LEADER_ELECT="false", DRA_NAMESPACE="home")
+
+
+async def test_a_permission_that_is_missing_is_named() -> None:
+    denied = Permission(verb="create", group="", resource="pods", subresource="binding")
+    settings = Settings.from_environment({"DRA_ROLES": "binder"})
+
+    assert await missing(Reviewing(denied), needed(settings)) == (
+        "no permission to create pods/binding in every namespace",
+    )
+
+
+def cluster_without(*plurals: str) -> ApiInMemory:
+    api = ApiInMemory()
+    for root in {resource.root for resource in WATCHED}:
+        served = [{"name": one.plural} for one in WATCHED if one.root == root and one.plural not in plurals]
+        if served:
+            api.put(root, {"metadata": {}, "resources": served})
+    return api
+
+
+async def test_a_cluster_with_every_kind_is_ready() -> None:
+    assert await unserved(cluster_without()) == ()
+
+
+async def test_a_missing_definition_is_named_with_what_to_do() -> None:
+    (line,) = await unserved(cluster_without("bindrequests"))
+
+    assert line.startswith("the cluster does not serve bindrequests in scheduling.run.ai/v1alpha2")
+    assert line.endswith("apply the CustomResourceDefinitions in crds/")
+
+
+async def test_an_old_cluster_is_told_what_is_needed() -> None:
+    lines = await unserved(
+        cluster_without("resourceclaims", "resourceclaimtemplates", "resourceslices", "deviceclasses")
+    )
+
+    assert len(lines) == 4
+    assert all(line.endswith("in resource.k8s.io/v1: Kubernetes 1.36 or newer is needed") for line in lines)
+
+
+async def test_a_server_that_cannot_be_asked_serves_nothing_yet() -> None:
+    api = cluster_without()
+    api.faults.append(Fault(verb="get", path="resource", error=UnclearError("get", 503)))
+
+    with pytest.raises(UnclearError):
+        await unserved(api)

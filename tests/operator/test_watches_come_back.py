@@ -1,0 +1,99 @@
+import time
+
+import pytest
+
+from dra_cluster.faults import Hold, Match, answer
+from dra_cluster.mirror import PODS
+from dra_cluster.objects import from_template
+from dra_cluster.operators import Operators, RunningOperator
+from dra_cluster.proxy import Proxy
+from dra_cluster.world import World
+from dra_controlplane.server import ControlPlane
+from dra_controlplane.waiting import wait_until
+
+pytestmark = pytest.mark.controlplane
+
+BACK_SECONDS = 60.0
+
+
+@pytest.fixture
+def operator(replicas: Operators, place: World) -> RunningOperator:
+    operator = replicas.add("watching", roles="scheduler,binder", account="dra-scheduler")
+    operator.run()
+    place.gpu_node("n1", 2)
+    place.gpu_template(place.gpu_class())
+    place.pod("first", from_template("gpu", "gpus"))
+    place.bound("first")
+    return operator
+
+
+def assert_comes_back(place: World) -> None:
+    """Holds when new objects of every kind are seen in time: a node, its slice, a pod and its claim."""
+    name = f"after-{time.monotonic_ns()}"
+    place.node(name)
+    place.publish(place.named(name), [{"name": "gpu-0"}])
+    place.gpu_template(place.gpu_class(stem=name), stem=name)
+    place.pod("a", from_template("gpu", name))
+    place.pod("b", from_template("gpu", name))
+
+    assert {place.bound(pod, seconds=BACK_SECONDS) for pod in "ab"} == {place.named("n1"), place.named(name)}
+
+
+def test_a_server_that_was_away(operator: RunningOperator, own_plane: ControlPlane, place: World) -> None:
+    own_plane.restart_apiserver()
+
+    assert_comes_back(place)
+
+
+def test_a_time_in_which_nobody_is_let_in(operator: RunningOperator, network: Proxy, place: World) -> None:
+    refused = network.disturb(Match(), answer(401), times=0)
+    network.end_watches()
+    refused.wait()
+    time.sleep(10)
+    network.calm()
+
+    assert_comes_back(place)
+
+
+def test_watches_that_are_open_and_silent(operator: RunningOperator, network: Proxy, place: World) -> None:
+    assert network.freeze_watches() >= 7
+
+    assert_comes_back(place)
+
+
+def test_a_version_that_is_too_old(operator: RunningOperator, network: Proxy, place: World) -> None:
+    assert network.end_watches() >= 7
+
+    assert_comes_back(place)
+
+
+def test_a_pod_that_went_while_nobody_watched_has_gone(operator: RunningOperator, network: Proxy, place: World) -> None:
+    place.pod("second", from_template("gpu", "gpus"))
+    place.bound("second")
+    place.pod("third", from_template("gpu", "gpus"))
+    place.pending("third", "0/")
+    hold = Hold()
+    network.disturb(Match(method="GET", path=r"^/api/v1/pods\?limit"), hold.before())
+    network.disturb(Match(method="GET", path=r"^/apis/resource.k8s.io/v1/resourceclaims\?limit"), hold.before())
+    network.end_watches("/pods")
+    network.end_watches("/resourceclaims")
+    hold.reached()
+    place.remove(PODS, "second")
+    wait_until(lambda: not place.claim_of("second"), "the claim to be gone")
+
+    hold.release()
+
+    assert place.bound("third") == place.named("n1")
+
+
+def test_silence_is_told(operator: RunningOperator, replicas: Operators, network: Proxy) -> None:
+    watchful = replicas.add("watchful", roles="scheduler", account="dra-scheduler", watch_silence_seconds="3")
+    watchful.run()
+    network.disturb(Match(method="GET", path="/deviceclasses"), answer(500), times=0)
+    network.freeze_watches("/deviceclasses")
+
+    def silence() -> str:
+        status, text = watchful.ask("/readyz")
+        return text if status == 500 and "deviceclasses" in text else ""
+
+    assert "deviceclasses: nothing heard for 3 s\n" in wait_until(silence, "the operator to say so")
