@@ -12,7 +12,7 @@ from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import DeviceClaimConfiguration, DeviceRequest, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.nodeselection import NodeSelector, Taint, Toleration
+from dra_scheduling.model.nodeselection import NodeSelector, Toleration
 from dra_scheduling.model.slices import Device, DeviceCounterConsumption, OpaqueDeviceConfiguration, ResourceSlice
 from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.reasons import Refusal, Wake, fold
@@ -430,13 +430,6 @@ def test_a_device_that_needs_a_feature_that_is_off_is_left_out_and_counted(gate:
     left_out = f"1 matching device left out, feature {gate} is off"
     assert f"(at most 1 free; {left_out})" in world.says(claim_spec(request(count=2)))
     assert left_out in world.says(claim_spec(all_request()))
-
-
-@pytest.mark.parametrize(("effect", "is_given"), [("NoExecute", False), ("None", True), ("", True)])
-def test_only_taints_that_keep_pods_away_keep_a_device_back(effect: str, *, is_given: bool) -> None:
-    tainted = replace(device("x"), taints=(Taint(key="k", effect=effect),))
-    result = World(resource_slice("s", [tainted], node="n1")).solve(claim_spec(request()))
-    assert isinstance(result, Allocated) is is_given
 
 
 def test_configuration_and_tolerations_are_carried_into_the_allocation() -> None:
