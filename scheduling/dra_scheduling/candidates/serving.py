@@ -52,12 +52,20 @@ def _claim(asks: Sequence[Ask], picks: Sequence[int], board: CandidateBoard, pla
                 continue
             is_template = offset >= board.first_template
             uses += _uses(ask, pool, mask, is_template=is_template)
-            is_bound |= is_template or bool(mask & pool.pinned)
+            is_bound |= is_template or _is_local(pool, mask)
             required += () if is_template else required_by(pool, mask)
         if ask.alternative.wants_all:
             # All devices of a place are all only there: the place itself is part of the answer.
             required += [place.box.of(key) for key in place.deciding.get(ask.alternative.wish, ())]
     return ClaimServed(uses=tuple(uses), requirements=merged(required), is_bound=is_bound)
+
+
+def _is_local(pool: NodePool, mask: int) -> bool:
+    """Whether some of the devices are of one node, or of nodes that are told by their names."""
+    if mask & pool.pinned:
+        return True
+    terms = (pool.placement(number).term for number in members(mask))
+    return any(term is not None and on_new_nodes(term) is None for term in terms)
 
 
 def _uses(ask: Ask, pool: NodePool, mask: int, *, is_template: bool) -> Iterator[DeviceUse]:

@@ -8,7 +8,7 @@ from dra_scheduling.pools.sharing import Amounts
 from dra_scheduling.requirements import Requirement
 
 
-class DeviceUse(msgspec.Struct, frozen=True, kw_only=True):
+class DeviceUse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A device, or with `consumed` a share of it, for one request.
 
     `request` is the name as results write it: `request` or `request/alternative`. Two instance types may promise

@@ -145,6 +145,8 @@ def expressions(written: Json) -> list[Json]:
 
 
 def selector_of(where: list[Json] | Json) -> Json:
+    if isinstance(where, dict) and "nodeSelectorTerms" in where:
+        return where
     terms = where if isinstance(where, list) else [where]
     return {"nodeSelectorTerms": [{"matchExpressions": expressions(term)} for term in terms]}
 
@@ -242,7 +244,7 @@ def status_of(said: Json) -> Json:
         return {}
     allocation: Json = {"devices": {"results": [result_of(number, each) for number, each in enumerate(said["has"])]}}
     if "at" in said:
-        allocation["nodeSelector"] = said["at"] if "nodeSelectorTerms" in said["at"] else selector_of(said["at"])
+        allocation["nodeSelector"] = selector_of(said["at"])
     users = [
         {"resource": "pods", "name": each, "uid": each} if isinstance(each, str) else each
         for each in said.get("users", [])
