@@ -144,19 +144,25 @@ def _charges(key: PoolKey, pieces: Iterator[Json]) -> dict[Key, list[tuple[Count
     }
 
 
+def _is_closed(world: World, piece: Json) -> bool:
+    """Whether the devices of the slice are nowhere: selection by device came with partitions and goes with them."""
+    return bool(piece["spec"].get("perDeviceNodeSelection")) and "PartitionableDevices" not in world.features
+
+
 def _reached_pools(world: World) -> Iterator[PoolKey]:
     """Pools of which the node reaches, or with any generation could have reached, something."""
+    name = world.node["metadata"]["name"]
     for piece in world.slices:
         spec = piece["spec"]
         places = spec.get("devices", ()) if spec.get("perDeviceNodeSelection") else (spec,)
-        if any(
-            place.get("nodeName", world.node["metadata"]["name"]) == world.node["metadata"]["name"] for place in places
-        ):
+        if not _is_closed(world, piece) and any(place.get("nodeName", name) == name for place in places):
             yield pool_key(piece)
 
 
 def _spots(world: World, number: int, piece: Json) -> Iterator[Spot]:
     spec = piece["spec"]
+    if _is_closed(world, piece):
+        return
     for position, device in enumerate(spec.get("devices", ())):
         if is_reached(world.node, device if spec.get("perDeviceNodeSelection") else spec):
             yield Spot((*pool_key(piece), device["name"]), device, piece, (number, position))

@@ -94,28 +94,31 @@ def with_exact_ranges(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
 
 
 def without_devices_of(feature: str, *fields: str) -> Rewording:
-    """With this feature off, no devices with any of its fields.
+    """With this feature off, nobody selects devices with any of its fields, which they are plain without.
 
     Requests for all devices that select one of them select nothing.
     """
 
-    def is_lost(device: Json) -> bool:
-        return any(device.get(field) for field in fields)
-
     def reword(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
-        if feature in checked.world.features:
+        lost = {
+            (n, position)
+            for n, piece in enumerate(checked.world.slices)
+            for position, device in enumerate(_devices(piece))
+            if any(device.get(field) or _uses(device, field) for field in fields)
+        }
+        if feature in checked.world.features or not lost:
             return None
 
         def judged(wish: Wish) -> Json:
-            fails = wish.wants_all and any(is_lost(spot.device) for spot in checked.choices.of(wish).values())
+            fails = wish.wants_all and any(spot.place in lost for spot in all_of(checked.choices, wish).values())
             return _for_nothing(wish) if fails else wish.content
 
-        slices = []
-        for piece in checked.world.slices:
-            kept = [each for each in _devices(piece) if not is_lost(each)]
-            slices.append({**piece, "spec": {**piece["spec"], **({"devices": kept} if _devices(piece) else {})}})
+        slices = [
+            _with_devices(piece, [_plain(each, fields) for each in _devices(piece)]) for piece in checked.world.slices
+        ]
         world = msgspec.structs.replace(checked.world, slices=tuple(slices))
-        return _if_changed(checked.world, _reworded(world, judged))
+        matching = {where: places - lost for where, places in _matching(checked).items()}
+        return Reworded(world=_reworded(_spelled_out(world, matching), judged))
 
     return reword
 
@@ -278,6 +281,19 @@ def _devices(piece: Json) -> list[Json]:
 
 def _with_devices(piece: Json, devices: list[Json]) -> Json:
     return {**piece, "spec": {**piece["spec"], "devices": devices}} if devices else piece
+
+
+def _uses(device: Json, field: str) -> bool:
+    return any(use.get(field) for use in device.get("consumesCounters", ()))
+
+
+def _plain(device: Json, fields: tuple[str, ...]) -> Json:
+    """The device without these fields, in its use of counters as well."""
+    plain = {key: value for key, value in device.items() if key not in fields}
+    if "consumesCounters" in plain:
+        uses = plain["consumesCounters"]
+        plain["consumesCounters"] = [{key: use[key] for key in use if key not in fields} for use in uses]
+    return plain
 
 
 def _larger(value: str, other: Fraction) -> str:
