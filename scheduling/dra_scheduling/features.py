@@ -70,3 +70,6 @@ class Features(msgspec.Struct, frozen=True):
 
 
 DEFAULT_FEATURES = Features()
+CARRIED_OUT = DEFAULT_FEATURES.without(BINDING_CONDITIONS)
+"""What a whole cluster is offered: the binder does not wait for binding conditions, so devices that have some are left
+out rather than bound too early."""

@@ -11,7 +11,7 @@ from dra_scheduling.cluster.claimbook import ClaimBook
 from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.cluster.placements import Placements
 from dra_scheduling.extended.classes import ClassIndex
-from dra_scheduling.features import DEFAULT_FEATURES, Features
+from dra_scheduling.features import CARRIED_OUT, Features
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
@@ -33,7 +33,7 @@ DEFAULT_SCHEDULER_NAME = "dra-scheduler"
 class Cluster:
     """Nodes, pods, claims, pools and classes, with the ledger of taken devices that follows from them."""
 
-    def __init__(self, scheduler_name: str = DEFAULT_SCHEDULER_NAME, features: Features = DEFAULT_FEATURES) -> None:
+    def __init__(self, scheduler_name: str = DEFAULT_SCHEDULER_NAME, features: Features = CARRIED_OUT) -> None:
         self.scheduler_name = scheduler_name
         self.changes = ChangeLog()
         self.pools = PoolIndex(features)
