@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 SYNCED := $(VENV)/.synced
 
-TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/cases:$(CURDIR)/tests/demo:$(CURDIR)/tests/cluster:$(CURDIR)/tests/bench
+TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/cases:$(CURDIR)/tests/demo:$(CURDIR)/tests/cluster:$(CURDIR)/tests/bench:$(CURDIR)/tests/oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help sync lock demo test lint fmt bench run control-plane clean
+.PHONY: help sync lock demo test lint fmt bench oracle run control-plane clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ fmt: sync ## rewrite what ruff can mend
 
 bench: control-plane ## measure speed and memory beside kube-scheduler (ONLY=decisions,binds,start-up)
 	@$(TOOLS) $(PY) -m dra_bench $(if $(ONLY),--only $(ONLY)) $(BENCH)
+
+oracle: sync ## compare the allocator with Kubernetes' own on WORLDS=10000 random worlds (SEED=0)
+	@$(TOOLS) $(PY) -m dra_oracle --worlds $(or $(WORLDS),10000) --seed $(or $(SEED),0)
 
 run: sync ## run the operator against the current kubeconfig
 	$(BIN)/kopf run -m dra_operator --all-namespaces --standalone

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import kopf
 
 from dra_operator.access import NoAccessError
-from dra_operator.kinds import BIND_REQUESTS, CLAIMS, CLASSES, NODES, PODS, SLICES, TEMPLATES
+from dra_operator.kinds import BIND_REQUESTS, CLAIMS, CLASSES, NAMESPACES, NODES, PODS, SLICES, TEMPLATES
 from dra_operator.logs import configure, log
 from dra_operator.probes import AddressInUseError
 from dra_operator.runtime import Runtime
@@ -66,6 +66,12 @@ async def pod(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # n
 async def node(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
     """Keep the cache true."""
     memo["runtime"].observe(NODES.kind, event)
+
+
+@kopf.on.event(NAMESPACES.group, NAMESPACES.version, NAMESPACES.plural)
+async def namespace(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
+    """Keep the cache true."""
+    memo["runtime"].observe(NAMESPACES.kind, event)
 
 
 @kopf.on.event(CLAIMS.group, CLAIMS.version, CLAIMS.plural)

@@ -7,6 +7,7 @@ import msgspec
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.namespaces import Namespace
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.wire import KubernetesObject
@@ -53,12 +54,13 @@ def _resource(kind: Kind, group: str, version: str, plural: str) -> Resource:
 
 PODS = _resource(Pod, "", "v1", "pods")
 NODES = _resource(Node, "", "v1", "nodes")
+NAMESPACES = _resource(Namespace, "", "v1", "namespaces")
 CLAIMS = _resource(ResourceClaim, "resource.k8s.io", "v1", "resourceclaims")
 TEMPLATES = _resource(ResourceClaimTemplate, "resource.k8s.io", "v1", "resourceclaimtemplates")
 SLICES = _resource(ResourceSlice, "resource.k8s.io", "v1", "resourceslices")
 CLASSES = _resource(DeviceClass, "resource.k8s.io", "v1", "deviceclasses")
 BIND_REQUESTS = _resource(BindRequest, "scheduling.run.ai", "v1alpha2", "bindrequests")
 
-WATCHED = (NODES, CLASSES, SLICES, CLAIMS, TEMPLATES, BIND_REQUESTS, PODS)
+WATCHED = (NODES, NAMESPACES, CLASSES, SLICES, CLAIMS, TEMPLATES, BIND_REQUESTS, PODS)
 BY_KIND: Mapping[Kind, Resource] = {resource.kind: resource for resource in WATCHED}
 BY_PATH: Mapping[str, Resource] = {resource.path: resource for resource in WATCHED}

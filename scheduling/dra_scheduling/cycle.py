@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from dra_scheduling.allocation.allocator import DEFAULT_BUDGET
+from dra_scheduling.allocation.results import with_share_ids
 from dra_scheduling.cluster import Cluster, in_scheduling_order
 from dra_scheduling.extended.accounting import received_gpu
 from dra_scheduling.extended.special import over_limit_everywhere
@@ -17,12 +19,14 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment, CycleResult, Outcome, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
-from dra_scheduling.podclaims import ResolvedClaims, leftover_refusal, resolve
+from dra_scheduling.podclaims import ResolvedClaims, admin_refusal, leftover_refusal, resolve
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line
 from dra_scheduling.shapes.ranking import Verdict
 from dra_scheduling.shapes.shape import Shape
 from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement, judge
 
+POD_BUDGET = 5 * DEFAULT_BUDGET
+"""Search steps for one pod over all nodes; a node that looks like one that was searched costs none."""
 SELECTED_NODE_LABEL = "selected-node"
 REGULAR = "Regular"
 DEFAULT_BACKOFF_LIMIT = 3
@@ -75,7 +79,8 @@ def _decide(cluster: Cluster, pod: Pod) -> tuple[Outcome, int]:
     resolved = _resolve(cluster, pod)
     if isinstance(resolved, Refusal):
         return _waiting(pod, resolved), 0
-    shape = unsupported_refusal(pod) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    refusal = unsupported_refusal(pod) or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
+    shape = refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
     if isinstance(shape, Refusal):
         return _refused(pod, shape, _wake_of_claims(resolved)), 0
     return _place(cluster, pod, resolved, shape)
@@ -88,13 +93,14 @@ def _resolve(cluster: Cluster, pod: Pod) -> ResolvedClaims | Refusal:
 
 def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape) -> tuple[Outcome, int]:
     devices = Devices(cluster.pools, cluster.ledger, cluster.classes)
+    ranking = shape.ranking
+    steps_before = ranking.steps
 
     def look(node: str) -> Verdict | None:
         state = cluster.nodes.get(node)
-        return None if state is None else judge(shape, state, devices)
+        budget = max(POD_BUDGET - (ranking.steps - steps_before), 0)
+        return None if state is None else judge(shape, state, devices, budget)
 
-    ranking = shape.ranking
-    steps_before = ranking.steps
     ranking.refresh(cluster.nodes, cluster.changes, look)
     best = ranking.best(cluster.changes, look)
     steps = ranking.steps - steps_before
@@ -111,14 +117,17 @@ def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape) -
 
 def _assignment(pod: Pod, node: str, resolved: ResolvedClaims, placement: Placement) -> Assignment:
     found = placement.allocated.allocations if placement.allocated is not None else ()
-    planned = dict(zip((item.claim.key for item in resolved.unallocated), found, strict=False))
+    planned = {
+        item.claim.key: with_share_ids(allocation, item.claim.metadata.uid)
+        for item, allocation in zip(resolved.unallocated, found, strict=False)
+    }
     claims, keys = _claim_allocations(resolved, planned)
     return Assignment(
         pod=pod,
         node=node,
         claims=claims,
         claim_keys=keys,
-        extended=_extended(placement, found),
+        extended=_extended(pod, placement, found),
     )
 
 
@@ -135,12 +144,17 @@ def _claim_allocations(
     return tuple(claims), tuple(keys)
 
 
-def _extended(placement: Placement, found: tuple[AllocationResult, ...]) -> ExtendedResourceClaimAllocation | None:
+def _extended(
+    pod: Pod, placement: Placement, found: tuple[AllocationResult, ...]
+) -> ExtendedResourceClaimAllocation | None:
     special = placement.need.special
     if special is None:
         return None
     return ExtendedResourceClaimAllocation(
-        allocation=found[-1], device_requests=special.requests, container_mappings=special.mappings
+        # The claim is not there yet, so its shares are named after its pod.
+        allocation=with_share_ids(found[-1], pod.metadata.uid),
+        device_requests=special.requests,
+        container_mappings=special.mappings,
     )
 
 

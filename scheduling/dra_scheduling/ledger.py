@@ -1,11 +1,11 @@
-"""The one record of taken devices: who holds what, and who says so.
+"""The one record of what is taken: devices and shares of devices, who holds them, and who says so.
 
 Several sources may say that one holder has a device (a BindRequest first, then the claim itself). A device is free
-again when the last source lets go of it.
+again when the last source lets go of it. What a taken device draws from shared counters is remembered here as well,
+because its slice may change while somebody still has it (kubernetes issue 140802).
 """
 
-from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -16,6 +16,12 @@ from dra_scheduling.model.ids import DeviceID, PoolKey
 Holder = str
 """The identity of a claim, the same whichever source speaks of it."""
 
+CounterKey = tuple[str, str]
+"""A counter of a pool: the name of its set and its own."""
+
+Charge = tuple[tuple[CounterKey, int], ...]
+"""What one device draws from the counters of its pool, in nano units; nothing for most devices."""
+
 
 class Source(NamedTuple):
     """Who says that devices are held: the kind of object or plan, and its UID."""
@@ -24,11 +30,25 @@ class Source(NamedTuple):
     uid: str
 
 
+class Share(NamedTuple):
+    """A part of a device that several claims may use: amounts of its capacity by full name, in nano units."""
+
+    device: DeviceID
+    share_id: str
+    consumed: tuple[tuple[str, int], ...] = ()
+
+
 class Held(msgspec.Struct, frozen=True):
-    """What one source says: a holder and its devices."""
+    """What one source says: a holder, the devices it has for itself, and its shares of others."""
 
     holder: Holder
-    devices: tuple[DeviceID, ...]
+    devices: tuple[DeviceID, ...] = ()
+    shares: tuple[Share, ...] = ()
+
+    @property
+    def everything(self) -> tuple[DeviceID, ...]:
+        """All devices, shared ones too."""
+        return (*self.devices, *(share.device for share in self.shares))
 
 
 class Mark(NamedTuple):
@@ -38,18 +58,49 @@ class Mark(NamedTuple):
     length: int
 
 
-class TakenDevices:
-    """The taken devices of one pool by name, each with who says so. `stamp` is another object after every change."""
+class _Entry(NamedTuple):
+    """How to undo one change: what the source said before, and the charges that were known of it."""
 
-    __slots__ = ("sources", "stamp")
+    source: Source
+    before: Held | None
+    charges: tuple[tuple[DeviceID, Charge], ...]
+
+
+class TakenDevices:
+    """What is taken of one pool, by device name. `stamp` is another object after every change.
+
+    `dedicated` devices belong to one claim as a whole; of `shared` ones each source has shares. `charges` are known for
+    devices that were published when they were first seen taken; `uncharged` are the others.
+    """
+
+    __slots__ = ("charges", "dedicated", "shared", "stamp", "uncharged")
 
     def __init__(self) -> None:
-        self.sources: dict[str, dict[Source, Holder]] = {}
+        self.dedicated: dict[str, dict[Source, Holder]] = {}
+        self.shared: dict[str, dict[Source, tuple[Holder, tuple[Share, ...]]]] = {}
+        self.charges: dict[str, Charge] = {}
+        self.uncharged: set[str] = set()
         self.stamp = object()
+
+    def has(self, name: str) -> bool:
+        """Whether somebody has the device or a share of it."""
+        return name in self.dedicated or name in self.shared
+
+    def consumed(self, name: str) -> dict[str, int]:
+        """Return how much of each capacity is taken; a share that two sources speak of counts once."""
+        shares: dict[tuple[Holder, str], Share] = {}
+        for holder, said in self.shared.get(name, {}).values():
+            shares.update({(holder, share.share_id): share for share in said})
+        total: dict[str, int] = {}
+        for share in shares.values():
+            for capacity, amount in share.consumed:
+                # A negative amount in a status would give others more than there is (kubernetes issue 140563).
+                total[capacity] = total.get(capacity, 0) + max(amount, 0)
+        return total
 
 
 class Ledger:
-    """Devices held by claims, unfinished BindRequests and plans.
+    """Devices and shares held by claims, unfinished BindRequests and plans.
 
     A journal is kept from the first `mark` until `settle`, so that a ledger nobody marks does not grow.
     `taken_count` is the number of taken devices.
@@ -61,7 +112,7 @@ class Ledger:
         self.taken_count = 0
         self._held: dict[Source, Held] = {}
         self._pools: dict[PoolKey, TakenDevices] = {}
-        self._journal: list[tuple[Source, Held | None]] = []
+        self._journal: list[_Entry] = []
         self._is_marked = False
         self._era = 0
 
@@ -70,32 +121,54 @@ class Ledger:
         """What every source says; a live view."""
         return MappingProxyType(self._held)
 
-    def hold(self, source: Source, holder: Holder, devices: Iterable[DeviceID]) -> None:
-        """Let `source` say that `holder` has these devices and nothing else; what it said before is replaced."""
-        self._replace(source, Held(holder, tuple(devices)))
+    def hold(self, source: Source, holder: Holder, devices: Iterable[DeviceID], shares: Iterable[Share] = ()) -> None:
+        """Let `source` say that `holder` has these devices and shares and nothing else; it replaces what it said."""
+        self._replace(source, Held(holder, tuple(devices), tuple(shares)))
 
     def release(self, source: Source) -> tuple[DeviceID, ...]:
-        """Let `source` say nothing any more; return the devices that it held."""
+        """Let `source` say nothing any more; return the devices that it held, or held shares of."""
         before = self._held.get(source)
         if before is None:
             return ()
         self._replace(source, None)
-        return before.devices
+        return before.everything
+
+    def learn(self, pool: PoolKey, charge_of: Callable[[str], Charge | None]) -> None:
+        """Remember what taken devices draw from counters, for those where that is not known and can be told now."""
+        taken = self._pools.get(pool)
+        if taken is None or not taken.uncharged:
+            return
+        for name in tuple(taken.uncharged):
+            charge = charge_of(name)
+            if charge is not None:
+                _charge(taken, name, charge)
 
     def is_taken(self, device: DeviceID) -> bool:
-        """Whether any source says that somebody has the device."""
+        """Whether any source says that somebody has the device or a share of it."""
         taken = self._pools.get(device.pool_key)
-        return taken is not None and device.device in taken.sources
+        return taken is not None and taken.has(device.device)
+
+    def has_share(self, holder: Holder, share: Share) -> bool:
+        """Whether any source says that the holder has this share."""
+        taken = self._pools.get(share.device.pool_key)
+        said = taken.shared.get(share.device.device, {}) if taken is not None else {}
+        return any(who == holder and share in shares for who, shares in said.values())
 
     def holders(self, device: DeviceID) -> frozenset[Holder]:
-        """Return who has the device; more than one means that it was given twice."""
+        """Return who has the device as a whole; more than one means that it was given twice."""
         taken = self._pools.get(device.pool_key)
-        return frozenset(taken.sources.get(device.device, {}).values()) if taken is not None else frozenset()
+        return frozenset(taken.dedicated.get(device.device, {}).values()) if taken is not None else frozenset()
 
-    def taken_in(self, pool: PoolKey) -> AbstractSet[str]:
-        """Return the names of the pool's taken devices, published or not; a live view."""
+    def sharers(self, device: DeviceID) -> frozenset[Holder]:
+        """Return who has shares of the device."""
+        taken = self._pools.get(device.pool_key)
+        said = taken.shared.get(device.device, {}) if taken is not None else {}
+        return frozenset(holder for holder, _ in said.values())
+
+    def taken_in(self, pool: PoolKey) -> frozenset[str]:
+        """Return the names of the pool's taken devices, published or not."""
         taken = self._pools.get(pool)
-        return taken.sources.keys() if taken is not None else frozenset()
+        return frozenset((*taken.dedicated, *taken.shared)) if taken is not None else frozenset()
 
     def taken(self, pool: PoolKey) -> TakenDevices | None:
         """Return the record of a pool, or None where nothing is taken. Masks kept by its stamp stay true."""
@@ -111,8 +184,12 @@ class Ledger:
         if mark.era != self._era or mark.length > len(self._journal):
             raise ValueError("the history that this mark belongs to is settled or undone")
         while len(self._journal) > mark.length:
-            source, before = self._journal.pop()
-            self._set(source, before)
+            entry = self._journal.pop()
+            self._set(entry.source, entry.before)
+            for device, charge in entry.charges:
+                taken = self._pools[device.pool_key]
+                if device.device in taken.uncharged:
+                    _charge(taken, device.device, charge)
 
     def settle(self) -> None:
         """Make everything so far final: marks end, and the journal is dropped until the next mark."""
@@ -122,37 +199,80 @@ class Ledger:
 
     def _replace(self, source: Source, said: Held | None) -> None:
         if self._is_marked:
-            self._journal.append((source, self._held.get(source)))
+            before = self._held.get(source)
+            self._journal.append(_Entry(source, before, self._charges_of(before)))
         self._set(source, said)
+
+    def _charges_of(self, held: Held | None) -> tuple[tuple[DeviceID, Charge], ...]:
+        devices = held.everything if held is not None else ()
+        known = ((device, self._pools[device.pool_key].charges.get(device.device)) for device in devices)
+        return tuple((device, charge) for device, charge in known if charge is not None)
 
     def _set(self, source: Source, said: Held | None) -> None:
         before = self._held.pop(source, None)
-        if before is not None:
-            self._free(source, before.devices)
+        # What stays taken is taken again before it is let go, so that what it draws from counters is not forgotten.
         if said is not None:
             self._held[source] = said
             self._take(source, said)
+        if before is not None:
+            self._free(source, before, said)
 
     def _take(self, source: Source, said: Held) -> None:
-        for driver, pool, name in said.devices:
-            key = PoolKey(driver, pool)
-            taken = self._pools.get(key)
-            if taken is None:
-                taken = self._pools[key] = TakenDevices()
-            self.taken_count += name not in taken.sources
-            taken.sources.setdefault(name, {})[source] = said.holder
-            taken.stamp = object()
+        for device in said.devices:
+            self._touch(device).dedicated.setdefault(device.device, {})[source] = said.holder
+        shares: dict[DeviceID, list[Share]] = {}
+        for share in said.shares:
+            shares.setdefault(share.device, []).append(share)
+        for device, mine in shares.items():
+            self._touch(device).shared.setdefault(device.device, {})[source] = (said.holder, tuple(mine))
 
-    def _free(self, source: Source, devices: tuple[DeviceID, ...]) -> None:
-        for driver, pool, name in devices:
-            key = PoolKey(driver, pool)
-            taken = self._pools.get(key)
-            if taken is None or name not in taken.sources:
-                continue
-            taken.sources[name].pop(source, None)
-            taken.stamp = object()
-            if not taken.sources[name]:
-                del taken.sources[name]
-                self.taken_count -= 1
-            if not taken.sources:
-                del self._pools[key]
+    def _touch(self, device: DeviceID) -> TakenDevices:
+        key = device.pool_key
+        taken = self._pools.get(key)
+        if taken is None:
+            taken = self._pools[key] = TakenDevices()
+        if not taken.has(device.device):
+            self.taken_count += 1
+            taken.uncharged.add(device.device)
+        taken.stamp = object()
+        return taken
+
+    def _free(self, source: Source, before: Held, said: Held | None) -> None:
+        devices = set(before.devices) - set(said.devices if said is not None else ())
+        shared = {share.device for share in before.shares} - {share.device for share in (said.shares if said else ())}
+        for device in devices:
+            _let_go(self._pools[device.pool_key].dedicated, device.device, source)
+        for device in shared:
+            _let_go(self._pools[device.pool_key].shared, device.device, source)
+        for device in devices | shared:
+            self._clear(device)
+
+    def _clear(self, device: DeviceID) -> None:
+        """Drop what is kept of a device that nobody has any more."""
+        key, name = device.pool_key, device.device
+        taken = self._pools.get(key)
+        if taken is None:
+            return
+        taken.stamp = object()
+        if not taken.has(name):
+            self.taken_count -= 1
+            taken.charges.pop(name, None)
+            taken.uncharged.discard(name)
+        if not taken.charges and not taken.uncharged:
+            del self._pools[key]
+
+
+def _let_go(
+    records: dict[str, dict[Source, Holder]] | dict[str, dict[Source, tuple[Holder, tuple[Share, ...]]]],
+    name: str,
+    source: Source,
+) -> None:
+    records[name].pop(source, None)
+    if not records[name]:
+        del records[name]
+
+
+def _charge(taken: TakenDevices, name: str, charge: Charge) -> None:
+    taken.uncharged.discard(name)
+    taken.charges[name] = charge
+    taken.stamp = object()

@@ -6,6 +6,7 @@ import msgspec
 
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.namespaces import ADMIN_ACCESS_LABEL, Namespace
 from dra_scheduling.model.podclaims import claim_key, claim_names
 from dra_scheduling.model.pods import Pod, PodResourceClaim
 from dra_scheduling.reasons import Refusal, Wake
@@ -69,6 +70,25 @@ def reach_refusal(claims: ResolvedClaims, node_name: str, labels: Mapping[str, s
         if selector is not None and not matches(selector, node_name, labels):
             message = f"out of reach of the devices that ResourceClaim {item.claim.key} has"
             return Refusal(reason="ClaimAllocatedElsewhere", message=message, wake=Wake.NODE | Wake.CLAIMS)
+    return None
+
+
+def admin_refusal(claims: ResolvedClaims, namespace: Namespace | None) -> Refusal | None:
+    """Return the first claim that asks for admin access from a namespace that may not have it.
+
+    The API server checks the same when the claim is created; the label may have gone since.
+    """
+    if namespace is not None and namespace.allows_admin_access:
+        return None
+    for item in claims.unallocated:
+        for request in item.claim.spec.devices.requests:
+            if request.exactly is not None and request.exactly.admin_access:
+                label = f"{ADMIN_ACCESS_LABEL}: true"
+                message = (
+                    f"ResourceClaim {item.claim.key} request {request.name}: adminAccess needs the label "
+                    f"{label} on the namespace"
+                )
+                return Refusal(reason="AdminAccessNotAllowed", message=message, wake=Wake.CLAIMS)
     return None
 
 

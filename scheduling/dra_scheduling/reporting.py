@@ -39,4 +39,4 @@ class NamedSteps:
     def _names(self, demand: int, device: int) -> tuple[str, str, DeviceID]:
         ask = self._asks[demand]
         pool, bit = next(self._board.parts(device))
-        return ask.claim.name, ask.request.name, DeviceID(*pool.key, pool.device(bit.bit_length() - 1).name)
+        return ask.claim.name, ask.alternative.name, DeviceID(*pool.key, pool.device(bit.bit_length() - 1).name)

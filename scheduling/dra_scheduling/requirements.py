@@ -4,7 +4,7 @@ A `Requirement` is the set of values that one label may have, "absent" included,
 ways of writing the same condition are equal and conditions can be intersected.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
@@ -12,6 +12,26 @@ import msgspec
 from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
 NODE_NAME_FIELD = "metadata.name"
+WELL_KNOWN_LABELS = frozenset(
+    {
+        "karpenter.sh/capacity-type",
+        "karpenter.sh/nodepool",
+        "kubernetes.io/arch",
+        "kubernetes.io/os",
+        "node.kubernetes.io/instance-type",
+        "node.kubernetes.io/windows-build",
+        "topology.kubernetes.io/region",
+        "topology.kubernetes.io/zone",
+    }
+)
+"""Labels that every new node gets, whatever is required of it."""
+FORMER_NAMES = {
+    "beta.kubernetes.io/arch": "kubernetes.io/arch",
+    "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
+    "beta.kubernetes.io/os": "kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/region": "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone": "topology.kubernetes.io/zone",
+}
 MOST_DIGITS = 19
 
 
@@ -77,6 +97,14 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
             )
         )
 
+    def complement(self) -> "Requirement | None":
+        """Return the values that do not qualify; None where bounds would make that more than one requirement."""
+        if self.above is not None or self.below is not None:
+            return None
+        return Requirement(
+            key=self.key, values=self.values, excludes=not self.excludes, may_be_absent=not self.may_be_absent
+        )
+
     def is_compatible(self, other: "Requirement") -> bool:
         """Whether one object could qualify for both."""
         return not self.intersect(other).is_impossible
@@ -96,6 +124,80 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
             and (self.above is None or number > self.above)
             and (self.below is None or number < self.below)
         )
+
+
+class Requirements(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of the labels of a node: one requirement a label.
+
+    Of `open_keys` the node has any value or none where no requirement says more; other labels it does not have.
+    """
+
+    by_key: dict[str, Requirement] = {}
+    open_keys: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_labels(cls, labels: Mapping[str, str]) -> "Requirements":
+        """Return what is known of a node that exists: its labels, and that it has no others."""
+        return cls(by_key={key: Requirement(key=key, values=frozenset((value,))) for key, value in labels.items()})
+
+    @classmethod
+    def of_new_node(cls, *required: Requirement) -> "Requirements":
+        """Return what is known of a node that does not exist yet: it gets the well-known labels and those named."""
+        return cls(
+            by_key={wanted.key: wanted for wanted in merged(map(under_present_name, required))},
+            open_keys=WELL_KNOWN_LABELS,
+        )
+
+    def of(self, key: str) -> Requirement:
+        """Return what the label may be."""
+        found = self.by_key.get(key)
+        if found is not None:
+            return found
+        is_open = key in self.open_keys
+        return Requirement(key=key, excludes=is_open, may_be_absent=True)
+
+    def conflict(self, term: Iterable[Requirement]) -> Requirement | None:
+        """Return the first requirement that no such node could meet in addition, or None."""
+        return next((wanted for wanted in term if not self.of(wanted.key).is_compatible(wanted)), None)
+
+    def narrowed(self, term: Iterable[Requirement]) -> "Requirements":
+        """Return what is known of the nodes that meet these requirements too."""
+        by_key = dict(self.by_key)
+        for wanted in term:
+            known = by_key.get(wanted.key)
+            by_key[wanted.key] = (self.of(wanted.key) if known is None else known).intersect(wanted)
+        return Requirements(by_key=by_key, open_keys=self.open_keys)
+
+    def is_within(self, term: Iterable[Requirement]) -> bool:
+        """Whether every such node meets the term."""
+        return all(self.of(wanted.key).intersect(wanted) == self.of(wanted.key) for wanted in term)
+
+
+def on_new_nodes(term: NodeSelectorTerm) -> tuple[Requirement, ...] | None:
+    """Return what the term demands of the labels of a node that has no name yet; None where it can never hold for one.
+
+    Former names of labels count as the present ones, which is how such a node will carry them.
+    """
+    if not term.match_expressions and not term.match_fields:
+        return None
+    if any(not named.excludes for named in _on_fields(term)):
+        return None
+    return merged(map(under_present_name, _on_labels(term)))
+
+
+def merged(required: Iterable[Requirement]) -> tuple[Requirement, ...]:
+    """Return one requirement a label, in the order of the labels, that demand the same together."""
+    by_key: dict[str, Requirement] = {}
+    for wanted in required:
+        known = by_key.get(wanted.key)
+        by_key[wanted.key] = wanted if known is None else known.intersect(wanted)
+    return tuple(by_key[key] for key in sorted(by_key))
+
+
+def under_present_name(requirement: Requirement) -> Requirement:
+    """Return the requirement on the label's present name, where it uses a former one."""
+    name = FORMER_NAMES.get(requirement.key)
+    return requirement if name is None else msgspec.structs.replace(requirement, key=name)
 
 
 def matches(selector: NodeSelector, name: str, labels: Mapping[str, str]) -> bool:

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from dra_scheduling.allocation.allocator import Allocated, allocate
+from dra_scheduling.allocation.allocator import allocate
+from dra_scheduling.allocation.outcomes import Allocated
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.model.outcomes import Assignment, Outcome
@@ -11,7 +12,7 @@ from dra_scheduling.nodefit.ports import port_refusal
 from dra_scheduling.nodefit.room import room_refusals
 from dra_scheduling.nodefit.static import static_refusal
 from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
-from dra_scheduling.podclaims import leftover_refusal, reach_refusal, resolve
+from dra_scheduling.podclaims import admin_refusal, leftover_refusal, reach_refusal, resolve
 from dra_scheduling.reasons import FoldedReason, Refusal, fold
 from dra_scheduling.shapes.shape import Shape
 
@@ -81,7 +82,8 @@ def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:
     resolved = resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
     if isinstance(resolved, Refusal):
         return resolved
-    return unsupported_refusal(pod) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    refusal = unsupported_refusal(pod) or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
+    return refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
 
 
 def _standing(cluster: Cluster, pod: Pod) -> str:
@@ -109,7 +111,7 @@ def _refusals(cluster: Cluster, shape: Shape, state: NodeState) -> list[Refusal]
         found.append(need)
     else:
         found += room_refusals(need.node, state.free, state.allocatable)
-        claims = shape.claims if need.parsed is None else (*shape.claims, need.parsed)
+        claims = need.query.claims if need.query is not None else ()
         result = allocate(claims, state.place, cluster.pools, cluster.ledger) if claims else None
         if result is not None and not isinstance(result, Allocated):
             found.append(result.refusal)

@@ -69,7 +69,7 @@ def simulate(world: World, whose: Whose = Whose.OURS, watchers: Sequence[Watcher
         nodes=len(world.of(Node)),
         steps=steps,
         published=_published(world),
-        allocated=frozenset(device for held in cluster.ledger.held.values() for device in held.devices),
+        allocated=frozenset(device for held in cluster.ledger.held.values() for device in held.everything),
     )
 
 

@@ -6,7 +6,7 @@ Every node is asked for every pod, where scheduling remembers what nodes said to
 import json
 from typing import TextIO
 
-from dra_scheduling.allocation.allocator import Exhausted, Impossible
+from dra_scheduling.allocation.outcomes import Exhausted, Impossible
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.outcomes import Assignment, Outcome

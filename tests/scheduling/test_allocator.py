@@ -5,12 +5,14 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from dra_scheduling.allocation.allocator import Allocated, Exhausted, Impossible, allocate
+from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
+from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import DeviceClaimConfiguration, DeviceRequest, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.nodeselection import NodeSelector, Taint, Toleration
+from dra_scheduling.model.nodeselection import NodeSelector, Toleration
 from dra_scheduling.model.slices import Device, DeviceCounterConsumption, OpaqueDeviceConfiguration, ResourceSlice
 from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.reasons import Refusal, Wake, fold
@@ -46,8 +48,13 @@ ROOT = "resource.kubernetes.io/pcieRoot"
 class World:
     """Slices, a ledger, and claims to be allocated."""
 
-    def __init__(self, *slices: ResourceSlice, taken: tuple[DeviceID, ...] = ()) -> None:
-        self.pools = PoolIndex()
+    def __init__(
+        self,
+        *slices: ResourceSlice,
+        taken: tuple[DeviceID, ...] = (),
+        features: Features = DEFAULT_FEATURES,
+    ) -> None:
+        self.pools = PoolIndex(features)
         self.ledger = Ledger()
         for piece in slices:
             self.pools.apply(piece)
@@ -407,27 +414,22 @@ def test_a_freed_device_is_given_again() -> None:
 
 
 NEEDY = {
-    "consumesCounters": replace(device("x"), consumes_counters=(DeviceCounterConsumption(counter_set="s"),)),
-    "allowMultipleAllocations": replace(device("x"), allow_multiple_allocations=True),
-    "taints": replace(device("x"), taints=(Taint(key="k", effect="NoSchedule"),)),
-    "bindingConditions": replace(device("x"), binding_conditions=("Ready",)),
+    "DRAPartitionableDevices": replace(device("x"), consumes_counters=(DeviceCounterConsumption(counter_set="s"),)),
+    "DRAConsumableCapacity": replace(device("x"), allow_multiple_allocations=True),
+    "DRADeviceBindingConditions": replace(device("x"), binding_conditions=("Ready",)),
+    "DRADeviceCompatibilityGroups": replace(device("x"), compatibility_groups=("a",)),
+    "DRANodeAllocatableResources": replace(device("x"), node_allocatable_resources={"cpu": 1}),
 }
 
 
-@pytest.mark.parametrize("feature", NEEDY)
-def test_a_device_that_needs_a_feature_not_offered_is_left_out_and_counted(feature: str) -> None:
-    world = World(resource_slice("s", [NEEDY[feature], device("plain")], node="n1"))
+@pytest.mark.parametrize("gate", NEEDY)
+def test_a_device_that_needs_a_feature_that_is_off_is_left_out_and_counted(gate: str) -> None:
+    content = resource_slice("s", [NEEDY[gate], device("plain")], node="n1")
+    world = World(content, features=DEFAULT_FEATURES.without(gate))
     assert world.given(claim_spec(request())) == [["plain"]]
-    left_out = f"1 matching device left out for {feature}, not supported yet"
+    left_out = f"1 matching device left out, feature {gate} is off"
     assert f"(at most 1 free; {left_out})" in world.says(claim_spec(request(count=2)))
     assert left_out in world.says(claim_spec(all_request()))
-
-
-@pytest.mark.parametrize(("effect", "is_given"), [("NoExecute", False), ("None", True), ("", True)])
-def test_only_taints_that_keep_pods_away_keep_a_device_back(effect: str, *, is_given: bool) -> None:
-    tainted = replace(device("x"), taints=(Taint(key="k", effect=effect),))
-    result = World(resource_slice("s", [tainted], node="n1")).solve(claim_spec(request()))
-    assert isinstance(result, Allocated) is is_given
 
 
 def test_configuration_and_tolerations_are_carried_into_the_allocation() -> None:

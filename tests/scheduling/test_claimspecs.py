@@ -3,7 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from dra_scheduling.allocation.claimspecs import MatchRule, ParsedClaim, parse_claim
+from dra_scheduling.allocation.claimspecs import Alternative, ParsedClaim, Rule, RuleKind, parse_claim
+from dra_scheduling.features import DEFAULT_FEATURES, ON_BY_DEFAULT, Features
 from dra_scheduling.model.claims import (
     CapacityRequirements,
     DeviceAllocationConfiguration,
@@ -35,8 +36,21 @@ def parsed(spec: ResourceClaimSpec) -> ParsedClaim:
     return result
 
 
-def refused(spec: ResourceClaimSpec) -> Refusal:
-    result = parse_claim("train", spec, CLASSES)
+def only(claim: ParsedClaim, number: int = 0) -> Alternative:
+    (alternative,) = claim.requests[number].alternatives
+    return alternative
+
+
+def config_of(claim: ParsedClaim) -> tuple[DeviceAllocationConfiguration, ...]:
+    return claim.config_of([only(claim, number) for number in range(len(claim.requests))])
+
+
+def listed(*alternatives: DeviceSubRequest) -> DeviceRequest:
+    return DeviceRequest(name="gpu", first_available=alternatives)
+
+
+def refused(spec: ResourceClaimSpec, features: Features = DEFAULT_FEATURES) -> Refusal:
+    result = parse_claim("train", spec, CLASSES, features)
     assert isinstance(result, Refusal), result
     return result
 
@@ -52,7 +66,7 @@ def configured(opaque: OpaqueDeviceConfiguration, *requests: str) -> DeviceClaim
 
 def test_selectors_of_the_class_come_before_those_of_the_request() -> None:
     claim = parsed(claim_spec(request("gpu", GPU_CLASS, "false")))
-    assert claim.requests[0].selection.origins == (
+    assert only(claim).wish.selection.origins == (
         "selector 1 of class gpu.example.com",
         "selector 1 of the request",
     )
@@ -61,32 +75,34 @@ def test_selectors_of_the_class_come_before_those_of_the_request() -> None:
 def test_requests_of_the_same_content_share_their_selection() -> None:
     one = parsed(claim_spec(request("a", GPU_CLASS, "false"), request("b", GPU_CLASS, "false")))
     other = parsed(claim_spec(request("c", GPU_CLASS, "false")))
-    assert one.requests[0].selection is one.requests[1].selection
-    assert one.requests[0].selection is other.requests[0].selection
+    assert only(one).wish is only(one, 1).wish
+    assert only(one).wish is only(other).wish
 
 
 def test_counts_default_as_the_server_defaults_them() -> None:
     claim = parsed(claim_spec(exact(), all_request("rest")))
-    assert [ask.wanted for ask in claim.requests] == [1, 0]
-    assert claim.requests[1].wants_all
-    assert claim.wanted == 1
+    assert [only(claim, number).wanted for number in (0, 1)] == [1, 0]
+    assert only(claim, 1).wants_all
 
 
 def test_a_rule_without_requests_binds_all_of_them() -> None:
     spec = claim_spec(request("a"), request("b"), constraints=[match_attribute("x/y"), match_attribute("x/z", "b")])
-    assert parsed(spec).rules == (MatchRule("x/y", (0, 1)), MatchRule("x/z", (1,)))
+    assert parsed(spec).rules == (
+        Rule(kind=RuleKind.MATCH, attribute="x/y", scope=frozenset({(0, 0), (1, 0)})),
+        Rule(kind=RuleKind.MATCH, attribute="x/z", scope=frozenset({(1, 0)})),
+    )
 
 
 def test_tolerations_go_with_the_request() -> None:
     toleration = Toleration(key="x", operator="Exists")
-    assert parsed(claim_spec(exact(tolerations=(toleration,)))).requests[0].tolerations == (toleration,)
+    assert only(parsed(claim_spec(exact(tolerations=(toleration,))))).wish.tolerations == (toleration,)
 
 
 def test_a_class_configures_once_for_the_requests_that_use_it_and_the_claim_follows() -> None:
     spec = claim_spec(
         request("a"), request("b"), request("c", "plain"), config=[configured(OPAQUE_B, "a", "c"), configured(OPAQUE_A)]
     )
-    assert parsed(spec).config == (
+    assert config_of(parsed(spec)) == (
         DeviceAllocationConfiguration(source="FromClass", requests=("a", "b"), opaque=OPAQUE_A),
         DeviceAllocationConfiguration(source="FromClaim", requests=("a", "c"), opaque=OPAQUE_B),
         DeviceAllocationConfiguration(source="FromClaim", requests=(), opaque=OPAQUE_A),
@@ -95,11 +111,12 @@ def test_a_class_configures_once_for_the_requests_that_use_it_and_the_claim_foll
 
 def test_configuration_that_covers_every_request_names_none() -> None:
     spec = claim_spec(request("a"), request("b"), config=[configured(OPAQUE_B, "b", "a")])
-    assert [entry.requests for entry in parsed(spec).config] == [(), ()]
+    assert [entry.requests for entry in config_of(parsed(spec))] == [(), ()]
 
 
 def test_thirty_two_devices_are_not_too_many() -> None:
-    assert parsed(claim_spec(request("a", count=20), request("b", count=12))).wanted == 32
+    claim = parsed(claim_spec(request("a", count=20), request("b", count=12)))
+    assert sum(only(claim, number).wanted for number in (0, 1)) == 32
 
 
 BAD_CLAIMS = {
@@ -134,7 +151,7 @@ BAD_CLAIMS = {
     ),
     "two requests of one name": (
         claim_spec(request("gpu"), request("gpu")),
-        'claim "train": two of its requests have the same name',
+        'claim "train": two of its requests, or two alternatives of one, have the same name',
     ),
     "constraint on an unknown request": (
         claim_spec(request("gpu"), constraints=[match_attribute("x/y", "nic")]),
@@ -146,23 +163,52 @@ BAD_CLAIMS = {
     ),
     "unknown constraint": (
         claim_spec(request("gpu"), constraints=[DeviceConstraint()]),
-        'claim "train": a constraint is of an unknown kind, expected matchAttribute',
+        'claim "train": a constraint is of an unknown kind, expected matchAttribute or distinctAttribute',
     ),
-    "firstAvailable": (
-        claim_spec(DeviceRequest(name="gpu", first_available=(DeviceSubRequest(name="big"),))),
-        'claim "train" request "gpu": firstAvailable is not supported yet',
+    "constraint of both kinds": (
+        claim_spec(request("gpu"), constraints=[DeviceConstraint(match_attribute="x/y", distinct_attribute="x/z")]),
+        'claim "train": a constraint is of an unknown kind, expected matchAttribute or distinctAttribute',
     ),
-    "adminAccess": (
+    "two alternatives of one name": (
+        claim_spec(listed(DeviceSubRequest("a", GPU_CLASS), DeviceSubRequest("a", GPU_CLASS))),
+        'claim "train": two of its requests, or two alternatives of one, have the same name',
+    ),
+    "no alternative has its class": (
+        claim_spec(listed(DeviceSubRequest("a", "gone"), DeviceSubRequest("b", "lost"))),
+        'claim "train" request "gpu/a": there is no DeviceClass "gone"',
+    ),
+    "an alternative of an unknown mode": (
+        claim_spec(listed(DeviceSubRequest("a", GPU_CLASS, allocation_mode="Some"))),
+        'claim "train" request "gpu/a": allocationMode is Some, expected ExactCount or All',
+    ),
+    "an alternative with a broken selector": (
+        claim_spec(
+            listed(DeviceSubRequest("a", GPU_CLASS, selectors=(DeviceSelector(),)), DeviceSubRequest("b", GPU_CLASS))
+        ),
+        'claim "train" request "gpu/a": selector 1 of the request does not compile: ',
+    ),
+    "every alternative too large": (
+        claim_spec(listed(DeviceSubRequest("a", GPU_CLASS, count=33), DeviceSubRequest("b", GPU_CLASS, count=500))),
+        'claim "train": needs 33 devices, a claim holds at most 32',
+    ),
+}
+
+SWITCHED_OFF = {
+    "DRAPrioritizedList": (
+        claim_spec(listed(DeviceSubRequest("big", GPU_CLASS))),
+        'claim "train" request "gpu": firstAvailable needs feature DRAPrioritizedList, which is off',
+    ),
+    "DRAAdminAccess": (
         claim_spec(exact(admin_access=True)),
-        'claim "train" request "gpu": adminAccess is not supported yet',
+        'claim "train" request "gpu": adminAccess needs feature DRAAdminAccess, which is off',
     ),
-    "capacity": (
+    "DRAConsumableCapacity": (
         claim_spec(exact(capacity=CapacityRequirements(requests={"memory": Quantity.parse("1Gi")}))),
-        'claim "train" request "gpu": a capacity request is not supported yet',
+        'claim "train" request "gpu": a capacity request needs feature DRAConsumableCapacity, which is off',
     ),
-    "distinctAttribute": (
+    "DRAConsumableCapacity for constraints": (
         claim_spec(request("gpu"), constraints=[DeviceConstraint(distinct_attribute="x/y")]),
-        'claim "train": distinctAttribute is not supported yet',
+        'claim "train": distinctAttribute needs feature DRAConsumableCapacity, which is off',
     ),
 }
 
@@ -171,6 +217,31 @@ BAD_CLAIMS = {
 def test_a_claim_that_fits_nowhere_is_refused_by_name(case: tuple[ResourceClaimSpec, str]) -> None:
     spec, message = case
     assert refused(spec).message.startswith(message)
+
+
+@pytest.mark.parametrize("gate", SWITCHED_OFF)
+def test_a_feature_that_is_off_is_refused_by_its_name(gate: str) -> None:
+    spec, message = SWITCHED_OFF[gate]
+    assert refused(spec, Features.of({gate.split(maxsplit=1)[0]: False})).message == message
+    assert isinstance(parsed(spec), ParsedClaim)
+
+
+def test_alternatives_that_no_node_can_serve_are_left_out_and_keep_their_rank() -> None:
+    asked = listed(
+        DeviceSubRequest("a", "gone"), DeviceSubRequest("b", GPU_CLASS, count=33), DeviceSubRequest("c", GPU_CLASS)
+    )
+    (request_,) = parsed(claim_spec(asked)).requests
+    assert [(one.name, request_.score_of(one)) for one in request_.alternatives] == [("gpu/c", 6)]
+
+
+def test_gates_are_switched_by_name_only_where_there_is_something_to_switch() -> None:
+    assert Features.of({"DRAListTypeAttributes": True}).gates == ON_BY_DEFAULT | {"DRAListTypeAttributes"}
+    with pytest.raises(ValueError, match="unknown feature gate DRAMagic, expected one of DRAAdminAccess, "):
+        Features.of({"DRAMagic": True})
+    with pytest.raises(ValueError, match="DRADerivedAttributes is always off here"):
+        Features.of({"DRADerivedAttributes": True})
+    with pytest.raises(ValueError, match="DRAFractionalCapacityRange is always on here"):
+        Features.of({"DRAFractionalCapacityRange": False})
 
 
 def test_a_refusal_says_what_could_help() -> None:

@@ -1,7 +1,8 @@
 import pytest
 
-from dra_scheduling.allocation.allocator import Allocated, Impossible, allocate
+from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.outcomes import Allocated, Impossible
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.testing import GPU_DRIVER, all_request, claim_spec, device, driver_class, pool, resource_slice

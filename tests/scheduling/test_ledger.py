@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_scheduling.ledger import Ledger, Source
+from dra_scheduling.ledger import Charge, Ledger, Share, Source
 from dra_scheduling.model.ids import DeviceID, PoolKey
 
 POOL = PoolKey("gpu.example.com", "n1")
@@ -114,3 +114,75 @@ def test_the_stamp_of_a_pool_changes_with_its_devices_only() -> None:
     assert taken.stamp is before
     ledger.hold(Source("claim", "c3"), "c3", [GPU_1])
     assert taken.stamp is not before
+
+
+MEMORY = ("gpu.example.com/memory", 4)
+SHARE = Share(GPU_0, "share-1", (MEMORY,))
+DRAWN: Charge = ((("set", "memory"), 4),)
+
+
+def test_shares_of_one_device_add_up() -> None:
+    ledger = Ledger()
+    ledger.hold(CLAIM, "c1", [], [SHARE, Share(GPU_0, "share-2", (MEMORY,))])
+    ledger.hold(Source("claim", "c2"), "c2", [], [SHARE])
+    taken = ledger.taken(POOL)
+    assert taken is not None
+    assert taken.consumed("gpu-0") == {"gpu.example.com/memory": 12}
+    assert ledger.sharers(GPU_0) == {"c1", "c2"}
+    assert ledger.holders(GPU_0) == frozenset()
+
+
+def test_a_share_that_two_sources_speak_of_counts_once() -> None:
+    ledger = Ledger()
+    ledger.hold(REQUEST, "c1", [], [SHARE])
+    ledger.hold(CLAIM, "c1", [], [SHARE])
+    taken = ledger.taken(POOL)
+    assert taken is not None
+    assert taken.consumed("gpu-0") == {"gpu.example.com/memory": 4}
+    ledger.release(REQUEST)
+    assert ledger.has_share("c1", SHARE)
+
+
+def test_a_negative_amount_makes_no_room() -> None:
+    ledger = Ledger()
+    ledger.hold(CLAIM, "c1", [], [SHARE])
+    ledger.hold(REQUEST, "c2", [], [Share(GPU_0, "share-3", (("gpu.example.com/memory", -4),))])
+    taken = ledger.taken(POOL)
+    assert taken is not None
+    assert taken.consumed("gpu-0") == {"gpu.example.com/memory": 4}
+
+
+def test_what_a_taken_device_draws_is_learned_once_and_kept_while_it_is_taken() -> None:
+    ledger = Ledger()
+    ledger.hold(CLAIM, "c1", [GPU_0])
+    ledger.learn(POOL, lambda _: None)
+    ledger.learn(POOL, lambda _: DRAWN)
+    ledger.learn(POOL, lambda _: ())
+    ledger.hold(CLAIM, "c1", [GPU_0, GPU_1])
+    taken = ledger.taken(POOL)
+    assert taken is not None
+    assert taken.charges == {"gpu-0": DRAWN}
+    assert taken.uncharged == {"gpu-1"}
+
+
+def test_what_a_freed_device_drew_is_forgotten() -> None:
+    ledger = Ledger()
+    ledger.hold(CLAIM, "c1", [GPU_0])
+    ledger.learn(POOL, lambda _: DRAWN)
+    ledger.release(CLAIM)
+    ledger.hold(CLAIM, "c1", [GPU_0])
+    taken = ledger.taken(POOL)
+    assert taken is not None
+    assert taken.uncharged == {"gpu-0"}
+
+
+def test_a_rewind_remembers_what_a_device_drew() -> None:
+    ledger = Ledger()
+    ledger.hold(CLAIM, "c1", [GPU_0])
+    ledger.learn(POOL, lambda _: DRAWN)
+    mark = ledger.mark()
+    ledger.release(CLAIM)
+    ledger.rewind(mark)
+    taken = ledger.taken(POOL)
+    assert taken is not None
+    assert taken.charges == {"gpu-0": DRAWN}

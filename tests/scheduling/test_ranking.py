@@ -80,3 +80,13 @@ def test_many_changes_of_one_node_do_not_make_the_heap_grow_without_end() -> Non
         nodes.set("n1", Fit((score % 10,)))
         nodes.best()
     assert len(nodes.ranking._heap) < 100  # noqa: SLF001 - the bound is what this test is about
+
+
+def test_a_node_that_was_put_off_is_asked_again_and_one_that_was_searched_in_vain_is_not() -> None:
+    refusal = refused().refusal
+    nodes = Nodes(n1=Unknown(refusal, is_postponed=True), n2=Unknown(refusal))
+    nodes.best()
+    nodes.asked.clear()
+    nodes.verdicts["n1"] = Fit((1,))
+    assert nodes.best() == "n1"
+    assert nodes.asked == ["n1"]

@@ -5,13 +5,23 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
-from dra_scheduling.allocation.allocator import Allocated, Exhausted, Impossible, allocate
+from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.ledger import Ledger
-from dra_scheduling.model.claims import DeviceRequest, ResourceClaimSpec
-from dra_scheduling.model.slices import ResourceSlice
+from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest, ResourceClaimSpec
+from dra_scheduling.model.slices import (
+    Counter,
+    CounterSet,
+    Device,
+    DeviceCounterConsumption,
+    ResourcePool,
+    ResourceSlice,
+)
 from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import (
     GPU_DRIVER,
     NIC_DRIVER,
@@ -25,8 +35,32 @@ from dra_scheduling.testing import (
 
 Case = dict[str, Any]
 CASES: list[Case] = yaml.safe_load(Path(__file__).with_name("search_steps.yaml").read_text())
+PARTS = {"whole": (1, 80, 7), "half": (2, 40, 3), "quarter": (4, 20, 1)}
+"""How many of each, and what one draws of memory and compute."""
 CLASSES = {driver: driver_class(driver) for driver in (GPU_DRIVER, NIC_DRIVER)}
 ROOT = "resource.kubernetes.io/pcieRoot"
+
+
+def partitions(gpus: int) -> list[ResourceSlice]:
+    """GPUs that are published whole, in halves and in quarters, each with counters of its own."""
+    home = ResourcePool(name="parts", generation=1, resource_slice_count=2)
+    content = [part(gpu, kind, number) for gpu in range(gpus) for kind in PARTS for number in range(PARTS[kind][0])]
+    counters = resource_slice("counters", node="n1", pool=home)
+    sets = tuple(CounterSet(name=f"gpu-{gpu}", counters=amounts(80, 7)) for gpu in range(gpus))
+    return [
+        replace(counters, spec=replace(counters.spec, shared_counters=sets)),
+        resource_slice("parts", content, node="n1", pool=home),
+    ]
+
+
+def part(gpu: int, kind: str, number: int) -> Device:
+    _, memory, compute = PARTS[kind]
+    drawn = DeviceCounterConsumption(counter_set=f"gpu-{gpu}", counters=amounts(memory, compute))
+    return replace(device(f"gpu-{gpu}-{kind}-{number}", attributes={"kind": kind}), consumes_counters=(drawn,))
+
+
+def amounts(memory: int, compute: int) -> dict[str, Counter]:
+    return {"memory": Counter(Quantity.from_int(memory)), "compute": Counter(Quantity.from_int(compute))}
 
 
 def slice_of(group: Case) -> ResourceSlice:
@@ -39,10 +73,21 @@ def slice_of(group: Case) -> ResourceSlice:
 
 
 def requests_of(asked: Case) -> list[DeviceRequest]:
+    if "alternatives" in asked:
+        return [listed(f"{asked['name']}{number}", asked["alternatives"]) for number in range(asked.get("times", 1))]
     wishes = [f'device.attributes["resource.kubernetes.io"].pcieRoot == "{asked["root"]}"'] if "root" in asked else []
+    wishes += [f'device.attributes["{GPU_DRIVER}"].kind == "{asked["kind"]}"'] if "kind" in asked else []
     times = asked.get("times", 1)
     names = [asked["name"]] if times == 1 else [f"{asked['name']}{number}" for number in range(times)]
     return [request(name, asked.get("class", GPU_DRIVER), *wishes, count=asked.get("count", 1)) for name in names]
+
+
+def listed(name: str, counts: list[int]) -> DeviceRequest:
+    wishes = (
+        DeviceSubRequest(name=f"of-{count}", device_class_name=GPU_DRIVER, allocation_mode="ExactCount", count=count)
+        for count in counts
+    )
+    return DeviceRequest(name=name, first_available=tuple(wishes))
 
 
 def specs_of(case: Case) -> list[ResourceClaimSpec]:
@@ -59,7 +104,8 @@ def specs_of(case: Case) -> list[ResourceClaimSpec]:
 def solved(case: Case) -> Allocated | Impossible | Exhausted:
     index = PoolIndex()
     for group in case["devices"]:
-        index.apply(slice_of(group))
+        for piece in partitions(group["gpus"]) if "gpus" in group else [slice_of(group)]:
+            index.apply(piece)
     parsed = [parse_claim(f"c{number}", spec, CLASSES) for number, spec in enumerate(specs_of(case))]
     claims = [claim for claim in parsed if isinstance(claim, ParsedClaim)]
     assert len(claims) == len(parsed)

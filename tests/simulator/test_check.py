@@ -149,8 +149,8 @@ def test_the_selector_that_leaves_nothing_is_named() -> None:
             "error $.config[0].requests[0]: expected a request of the claim, got q",
         ),
         (
-            "requests: [{name: r, exactly: {deviceClassName: gpu, adminAccess: true}}]",
-            'warning $: pods with this claim stay pending, claim "c" request "r": adminAccess is not supported yet',
+            f"{ONE}, constraints: [{{matchAttribute: a/b, distinctAttribute: a/b}}]",
+            "error $.constraints[0]: expected exactly one of matchAttribute, distinctAttribute",
         ),
     ],
 )

@@ -1,6 +1,7 @@
 """Any mutilation of any case is used or refused, and never a traceback."""
 
 import json
+from copy import deepcopy
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -45,7 +46,8 @@ def mutilated(draw: st.DrawFn) -> list[Any]:
         for key in way:
             parent = parent[key]
         if draw(st.booleans()):
-            parent[last] = draw(st.sampled_from(ODDITIES))
+            # A copy: what was put in may be mutilated further.
+            parent[last] = deepcopy(draw(st.sampled_from(ODDITIES)))
         elif len(objects) > 1 or way:
             del parent[last]
     return objects

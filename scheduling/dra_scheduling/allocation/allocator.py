@@ -2,53 +2,19 @@
 
 from collections.abc import Sequence
 
-import msgspec
-
-from dra_scheduling.allocation.asks import Ask, asks_of, twins_of
+from dra_scheduling.allocation.alternatives import choose
 from dra_scheduling.allocation.board import Board
-from dra_scheduling.allocation.bounds import are_apart, shortage
-from dra_scheduling.allocation.candidates import candidates_of
-from dra_scheduling.allocation.claimspecs import MatchRule, ParsedClaim
-from dra_scheduling.allocation.constraints import MatchAttribute
-from dra_scheduling.allocation.matching import bundle_shortage, match_attribute
-from dra_scheduling.allocation.refusals import gave_up, no_choice, too_few
+from dra_scheduling.allocation.claimspecs import ParsedClaim
+from dra_scheduling.allocation.outcomes import Allocated, Answer, Chosen, Exhausted, Impossible
+from dra_scheduling.allocation.query import Query
 from dra_scheduling.allocation.results import allocation
-from dra_scheduling.allocation.search import Demand, Found, NotFound, Watcher, search
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.pools.bits import smallest
-from dra_scheduling.reasons import Refusal
-from dra_scheduling.reporting import NamedSteps, Reporter
+from dra_scheduling.reporting import Reporter
 
 DEFAULT_BUDGET = 100_000
 """Steps for one pod on one node, of about two microseconds each; counted, so that no result depends on the machine."""
-
-
-class Allocated(msgspec.Struct, frozen=True, kw_only=True):
-    """One allocation a claim, in the order of the claims.
-
-    `free_left` is the number of devices that the claims could also have had and that stay free: the smaller, the fuller
-    the node. `steps` is the number of devices that the search tried.
-    """
-
-    allocations: tuple[AllocationResult, ...]
-    steps: int
-    free_left: int
-
-
-class Impossible(msgspec.Struct, frozen=True, kw_only=True):
-    """The node cannot serve the claims; the refusal is the proof."""
-
-    refusal: Refusal
-    steps: int
-
-
-class Exhausted(msgspec.Struct, frozen=True, kw_only=True):
-    """The budget ended before the search knew."""
-
-    refusal: Refusal
-    steps: int
 
 
 def allocate(
@@ -63,80 +29,62 @@ def allocate(
 
     The ledger is read and left as it is. `budget` bounds the steps of the search; a reporter is told each of them.
     """
+    query = Query(claims)
     board = Board(pools.on_node(node), ledger)
-    asks = asks_of(claims)
-    candidates = candidates_of(asks, board)
-    if isinstance(candidates, Refusal):
-        return Impossible(refusal=candidates, steps=0)
-    rules = [rule for claim in claims for rule in claim.rules]
-    demands = _demands(asks, rules, candidates)
-    short = shortage(demands)
-    if short is not None:
-        lacking = [asks[index] for index in short.demands]
-        return Impossible(refusal=too_few(lacking, short.wanted, short.found, board), steps=0)
-    constraints = _constraints(asks, rules, demands, board)
-    if isinstance(constraints, Refusal):
-        return Impossible(refusal=constraints, steps=0)
-    watcher = None if reporter is None else NamedSteps(asks, board, reporter)
-    found = _choose(demands, constraints, budget, watcher)
-    if isinstance(found, NotFound):
-        return _unsuccessful(found, asks)
+    return _written(query, choose(query, board, budget, reporter), board, node.name)
+
+
+def survey(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger, budget: int = DEFAULT_BUDGET) -> Answer:
+    """Return whether the node could serve the claims; nodes that look the same are searched once.
+
+    An answer that another node gave took no steps here.
+    """
+    reached = pools.on_node(node)
+    faces = query.faces(reached, ledger)
+    if faces is None:
+        return choose(query, Board(reached, ledger), budget)
+    found = query.known(faces)
+    if found is None:
+        found = choose(query, Board(reached, ledger), budget)
+        if not isinstance(found, Exhausted) or budget >= DEFAULT_BUDGET:
+            query.keep(faces, _without_steps(found))
+    return found
+
+
+def fulfil(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Allocated | Impossible | Exhausted:
+    """Return what `allocate` returns, from the answer that is kept if there is one."""
+    reached = pools.on_node(node)
+    return _written(query, survey(query, node, pools, ledger), Board(reached, ledger), node.name)
+
+
+def _without_steps(answer: Answer) -> Answer:
+    match answer:
+        case Chosen():
+            return Chosen(
+                choice=answer.choice, picks=answer.picks, steps=0, free_left=answer.free_left, score=answer.score
+            )
+        case Impossible():
+            return Impossible(refusal=answer.refusal, steps=0)
+        case Exhausted():
+            return Exhausted(refusal=answer.refusal, steps=0)
+
+
+def _written(query: Query, answer: Answer, board: Board, node: str) -> Allocated | Impossible | Exhausted:
+    if not isinstance(answer, Chosen):
+        return answer
     return Allocated(
-        allocations=_allocations(claims, asks, found.picks, board, node.name),
-        steps=found.steps,
-        free_left=_free_left(candidates, found.picks),
+        allocations=_allocations(query, answer, board, node),
+        steps=answer.steps,
+        free_left=answer.free_left,
+        score=answer.score,
     )
 
 
-def _unsuccessful(found: NotFound, asks: Sequence[Ask]) -> Impossible | Exhausted:
-    if found.is_exhausted:
-        return Exhausted(refusal=gave_up(asks, found.steps), steps=found.steps)
-    return Impossible(refusal=no_choice(asks), steps=found.steps)
-
-
-def _demands(asks: Sequence[Ask], rules: Sequence[MatchRule], candidates: Sequence[int]) -> list[Demand]:
-    twins = twins_of(asks, rules)
-    return [
-        Demand(candidates=mask, wanted=ask.request.wanted or mask.bit_count(), rules=ask.rules, twin=twin)
-        for ask, mask, twin in zip(asks, candidates, twins, strict=True)
-    ]
-
-
-def _constraints(
-    asks: Sequence[Ask], rules: Sequence[MatchRule], demands: Sequence[Demand], board: Board
-) -> list[MatchAttribute] | Refusal:
-    constraints = []
-    for number, rule in enumerate(rules):
-        bound = [index for index, ask in enumerate(asks) if number in ask.rules]
-        constraint = match_attribute(rule, [asks[index] for index in bound], [demands[index] for index in bound], board)
-        if isinstance(constraint, Refusal):
-            return constraint
-        constraints.append(constraint)
-    return bundle_shortage(asks, demands, rules, constraints) or constraints
-
-
-def _choose(
-    demands: Sequence[Demand], constraints: Sequence[MatchAttribute], budget: int, watcher: Watcher | None
-) -> Found | NotFound:
-    """Return the devices of each demand; where demands do not get into each other's way, that needs no search."""
-    if watcher is not None or constraints or not are_apart(demand.candidates for demand in demands):
-        return search(demands, constraints, budget, watcher)
-    picks = tuple(smallest(demand.candidates, demand.wanted) for demand in demands)
-    return Found(picks, sum(demand.wanted for demand in demands))
-
-
-def _allocations(
-    claims: Sequence[ParsedClaim], asks: Sequence[Ask], picks: Sequence[int], board: Board, node: str
-) -> tuple[AllocationResult, ...]:
-    chosen = [[0] * len(claim.requests) for claim in claims]
-    for ask, mask in zip(asks, picks, strict=True):
-        chosen[ask.claim_index][ask.request_index] = mask
-    return tuple(allocation(claim, masks, board, node) for claim, masks in zip(claims, chosen, strict=True))
-
-
-def _free_left(candidates: Sequence[int], picks: Sequence[int]) -> int:
-    left = taken = 0
-    for mask, picked in zip(candidates, picks, strict=True):
-        left |= mask
-        taken |= picked
-    return (left & ~taken).bit_count()
+def _allocations(query: Query, chosen: Chosen, board: Board, node: str) -> tuple[AllocationResult, ...]:
+    written, place = [], 0
+    for claim in query.claims:
+        places = range(place, place + len(claim.requests))
+        alternatives = [query.asks[number][chosen.choice[number]].alternative for number in places]
+        written.append(allocation(claim, alternatives, [chosen.picks[number] for number in places], board, node))
+        place += len(claim.requests)
+    return tuple(written)

@@ -1,41 +1,90 @@
-"""The requests of a pod's claims as one list, what each may take on a node, and which could change places."""
+"""The requests of a pod's claims as one list, with all that is the same for every node worked out once."""
 
 from collections.abc import Sequence
 
 import msgspec
 
-from dra_scheduling.allocation.claimspecs import MatchRule, ParsedClaim, ParsedRequest
-from dra_scheduling.allocation.search import NO_TWIN
-from dra_scheduling.pools.selections import Selection
+from dra_scheduling.allocation.claimspecs import Alternative, ParsedClaim, ParsedRequest, Rule, RuleKind
+from dra_scheduling.allocation.search import NO_TWIN, NORMAL
+from dra_scheduling.pools.selections import Wish
 
-BlockKey = tuple[tuple[tuple[Selection, int], ...], tuple[tuple[str, tuple[int, ...]], ...]]
+WishKey = tuple[Wish, int, int]
+BlockKey = tuple[tuple[WishKey, ...], tuple[tuple[RuleKind, str, tuple[int, ...]], ...]]
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
-    """One request of one claim. `rules` are indexes into the rules of all claims, one claim after the other."""
+    """One alternative of one request of one claim.
 
+    `rules` are indexes into the rules of all claims, one claim after the other; `place` is that of the request among
+    the requests of all claims.
+    """
+
+    place: int
     claim_index: int
     request_index: int
     claim: ParsedClaim
     request: ParsedRequest
+    alternative: Alternative
     rules: tuple[int, ...]
 
+    @property
+    def space(self) -> int:
+        """What the devices are taken from: what is free for all, or for admin access whatever the claim has not yet."""
+        return self.claim_index if self.alternative.is_admin else NORMAL
 
-def asks_of(claims: Sequence[ParsedClaim]) -> list[Ask]:
-    """Return the requests in the order of a search: those for all devices first, since they have no choice."""
-    asks, offset = [], 0
+    @property
+    def key(self) -> WishKey:
+        """What makes two asks the same but for their rules."""
+        return self.alternative.wish, self.alternative.wanted, self.space
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
+    """One alternative a request, in the order of a search, with what follows from that choice on every node.
+
+    `twins` are the nearest earlier asks that could change places, `bound` the asks under each rule, all by index.
+    """
+
+    asks: tuple[Ask, ...]
+    twins: tuple[int, ...]
+    bound: tuple[tuple[int, ...], ...]
+
+
+def asks_of(claims: Sequence[ParsedClaim]) -> tuple[tuple[Ask, ...], ...]:
+    """Return the alternatives of every request, claim after claim."""
+    asks: list[tuple[Ask, ...]] = []
+    offset = 0
     for claim_index, claim in enumerate(claims):
         for request_index, request in enumerate(claim.requests):
-            rules = tuple(offset + number for number, rule in enumerate(claim.rules) if request_index in rule.requests)
             asks.append(
-                Ask(claim_index=claim_index, request_index=request_index, claim=claim, request=request, rules=rules)
+                tuple(
+                    Ask(
+                        place=len(asks),
+                        claim_index=claim_index,
+                        request_index=request_index,
+                        claim=claim,
+                        request=request,
+                        alternative=alternative,
+                        rules=tuple(
+                            offset + number
+                            for number, rule in enumerate(claim.rules)
+                            if (request_index, position) in rule.scope
+                        ),
+                    )
+                    for position, alternative in enumerate(request.alternatives)
+                )
             )
         offset += len(claim.rules)
-    asks.sort(key=lambda ask: not ask.request.wants_all)
-    return asks
+    return tuple(asks)
 
 
-def twins_of(asks: Sequence[Ask], rules: Sequence[MatchRule]) -> list[int]:
+def frame_of(chosen: Sequence[Ask], rules: Sequence[Rule]) -> Frame:
+    """Return the frame of a choice; requests for all devices are served first, since they have no choice."""
+    asks = tuple(sorted(chosen, key=lambda ask: not ask.alternative.wants_all))
+    bound = tuple(tuple(index for index, ask in enumerate(asks) if number in ask.rules) for number in range(len(rules)))
+    return Frame(asks=asks, twins=tuple(twins_of(asks, rules)), bound=bound)
+
+
+def twins_of(asks: Sequence[Ask], rules: Sequence[Rule]) -> list[int]:
     """Return, for each request, the index of the nearest earlier one that it could change places with, or `NO_TWIN`.
 
     Requests tied together by rules form a block. Two blocks of the same shape can change places as a whole, so their
@@ -44,10 +93,9 @@ def twins_of(asks: Sequence[Ask], rules: Sequence[MatchRule]) -> list[int]:
     twins = [NO_TWIN] * len(asks)
     nearest_block: dict[BlockKey, int] = {}
     for block in _blocks(asks):
-        nearest: dict[tuple[Selection, int, tuple[int, ...]], int] = {}
+        nearest: dict[tuple[WishKey, tuple[int, ...]], int] = {}
         for index in block:
-            ask = asks[index]
-            key = (ask.request.selection, ask.request.wanted, ask.rules)
+            key = (asks[index].key, asks[index].rules)
             twins[index] = nearest.get(key, NO_TWIN)
             nearest[key] = index
         shape = _shape(asks, block, rules)
@@ -71,10 +119,12 @@ def _blocks(asks: Sequence[Ask]) -> list[list[int]]:
     return sorted(blocks)
 
 
-def _shape(asks: Sequence[Ask], block: list[int], rules: Sequence[MatchRule]) -> BlockKey:
-    wishes = tuple((asks[index].request.selection, asks[index].request.wanted) for index in block)
+def _shape(asks: Sequence[Ask], block: list[int], rules: Sequence[Rule]) -> BlockKey:
     bound: dict[int, list[int]] = {}
     for position, index in enumerate(block):
         for rule in asks[index].rules:
             bound.setdefault(rule, []).append(position)
-    return wishes, tuple((rules[rule].attribute, tuple(bound[rule])) for rule in sorted(bound))
+    return (
+        tuple(asks[index].key for index in block),
+        tuple((rules[rule].kind, rules[rule].attribute, tuple(bound[rule])) for rule in sorted(bound)),
+    )

@@ -1,65 +1,110 @@
 """All pools that a node reaches, laid side by side: one numbering of devices for a search over several pools."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dra_scheduling.ledger import Ledger
-from dra_scheduling.pools.nodepools import AttributeKey, NodePool, Verdict
-from dra_scheduling.pools.selections import Selection
+from dra_scheduling.pools.attributes import AttributeKey
+from dra_scheduling.pools.nodepools import NodePool, Verdict
+from dra_scheduling.pools.selections import Wish
+from dra_scheduling.pools.sharing import Amounts
+from dra_scheduling.pools.stock import Stock
 
 
 class Board:
-    """The devices in reach of one node. Pools that are not complete and valid are kept apart and hand out nothing."""
+    """The devices in reach of one node, those of pools with binding conditions last (as kube-scheduler orders them).
 
-    __slots__ = ("_verdicts", "broken", "free", "pools")
+    Pools that are not complete and valid are kept apart and hand out nothing. `shareable` devices can be in several
+    claims, `charged` ones have drawn from their counters already.
+    """
+
+    __slots__ = ("_available", "_verdicts", "broken", "charged", "free", "pools", "shareable")
 
     def __init__(self, pools: tuple[NodePool, ...], ledger: Ledger) -> None:
-        self.pools: list[tuple[int, NodePool]] = []
+        self.pools: list[tuple[int, NodePool, Stock]] = []
         self.broken: list[NodePool] = []
-        self.free = 0
-        offset = 0
-        for pool in pools:
+        self.free = self.shareable = self.charged = 0
+        self._verdicts: dict[Wish, Verdict] = {}
+        self._available: dict[Wish, int] = {}
+        self.lay_out(pools, lambda pool: pool.stock(ledger))
+
+    def lay_out(self, pools: tuple[NodePool, ...], stock_of: Callable[[NodePool], Stock]) -> None:
+        """Put more pools behind those that are there."""
+        offset = self.pools[-1][0] + self.pools[-1][1].width if self.pools else 0
+        for pool in sorted(pools, key=lambda pool: pool.has_conditions) if len(pools) > 1 else pools:
             if pool.pool.problem is not None:
                 self.broken.append(pool)
                 continue
-            self.pools.append((offset, pool))
-            self.free |= pool.free(ledger) << offset
+            stock = stock_of(pool)
+            self.pools.append((offset, pool, stock))
+            self.free |= stock.free << offset
+            self.shareable |= pool.shareable << offset
+            self.charged |= stock.charged << offset
             offset += pool.width
-        self._verdicts: dict[Selection, Verdict] = {}
 
-    def verdict(self, selection: Selection) -> Verdict:
-        """Return what the selection says about all devices."""
+    def verdict(self, wish: Wish) -> Verdict:
+        """Return what the wish means of all devices."""
         if len(self.pools) == 1:
-            return self.pools[0][1].verdict(selection)
-        found = self._verdicts.get(selection)
+            return self.pools[0][1].verdict(wish)
+        found = self._verdicts.get(wish)
         if found is None:
-            matching = usable = failed = 0
-            for offset, pool in self.pools:
-                part = pool.verdict(selection)
+            matching = usable = failed = lacking = tainted = 0
+            for offset, pool, _ in self.pools:
+                part = pool.verdict(wish)
                 matching |= part.matching << offset
                 usable |= part.usable << offset
                 failed |= part.failed << offset
-            found = self._verdicts[selection] = Verdict(matching=matching, usable=usable, failed=failed)
+                lacking |= part.lacking << offset
+                tainted |= part.tainted << offset
+            found = self._verdicts[wish] = Verdict(
+                matching=matching, usable=usable, failed=failed, lacking=lacking, tainted=tainted
+            )
         return found
 
-    def in_doubt(self, selection: Selection) -> list[NodePool]:
-        """Return the pools whose devices must not be handed out although the selection may take some of them."""
+    def available(self, wish: Wish) -> int:
+        """Return the devices that the wish could be given now."""
+        found = self._available.get(wish)
+        if found is None:
+            found = 0
+            for offset, pool, stock in self.pools:
+                found |= pool.available(wish, stock) << offset
+            self._available[wish] = found
+        return found
+
+    def in_doubt(self, wish: Wish) -> list[NodePool]:
+        """Return the pools whose devices must not be handed out although the wish may mean some of them."""
         return [
             pool
             for pool in self.broken
-            if pool.verdict(selection).matching or (not pool.everything and selection.may_select(pool.key.driver))
+            if pool.verdict(wish).matching or (not pool.everything and wish.selection.may_select(pool.key.driver))
         ]
 
     def groups(self, attribute: str) -> dict[AttributeKey, int]:
-        """Return the devices by their value of an attribute, over all pools."""
+        """Return the devices by their values of an attribute, over all pools."""
         found: dict[AttributeKey, int] = {}
-        for offset, pool in self.pools:
+        for offset, pool, _ in self.pools:
             for value, mask in pool.groups(attribute).items():
                 found[value] = found.get(value, 0) | mask << offset
         return found
 
+    def agreeing(self, attribute: str) -> list[int]:
+        """Return the groups of devices that agree in an attribute."""
+        return list(self.groups(attribute).values())
+
+    def portions(self, wish: Wish) -> dict[int, Amounts]:
+        """Return what the wish takes of each matching shareable device, by number."""
+        found: dict[int, Amounts] = {}
+        for offset, pool, _ in self.pools:
+            if pool.shareable:
+                found.update({offset + number: amounts for number, amounts in pool.portions(wish).items()})
+        return found
+
+    def rooms(self) -> dict[int, dict[str, int]]:
+        """Return what is left of each capacity of the shareable devices, by number."""
+        return {offset + number: left for offset, _, stock in self.pools for number, left in stock.rooms.items()}
+
     def parts(self, mask: int) -> Iterator[tuple[NodePool, int]]:
         """Yield the pools of the devices in the mask, each with its own devices."""
-        for offset, pool in self.pools:
+        for offset, pool, _ in self.pools:
             part = mask >> offset & pool.everything
             if part:
                 yield pool, part

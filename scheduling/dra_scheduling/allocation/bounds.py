@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from dra_scheduling.allocation.search import Demand
+from dra_scheduling.allocation.search import NORMAL, Demand
 from dra_scheduling.pools.bits import smallest
 
 
@@ -16,14 +16,39 @@ class Shortage(msgspec.Struct, frozen=True, kw_only=True):
     found: int
 
 
-def shortage(demands: Sequence[Demand]) -> Shortage | None:
+def shortage(demands: Sequence[Demand], shareable: int = 0) -> Shortage | None:
     """Return demands that have too few candidates between them, or None where all could be met without constraints.
 
-    The smallest proof comes first: one demand, then demands with the same candidates, then any set of demands.
+    The smallest proof comes first: one demand, then demands with the same candidates, then any set of demands. Every
+    demand of the normal space can have a shareable device; what it wants beyond those it wants for itself.
     """
     for index, demand in enumerate(demands):
         if demand.candidates.bit_count() < demand.wanted:
             return Shortage(demands=(index,), wanted=demand.wanted, found=demand.candidates.bit_count())
+    for space in dict.fromkeys(demand.space for demand in demands):
+        mine = [index for index, demand in enumerate(demands) if demand.space == space]
+        found = _shortage_of([demands[index] for index in mine], shareable if space == NORMAL else 0)
+        if found is not None:
+            return msgspec.structs.replace(found, demands=tuple(mine[index] for index in found.demands))
+    return None
+
+
+def _shortage_of(demands: Sequence[Demand], shareable: int) -> Shortage | None:
+    if not shareable:
+        return _dedicated_shortage(demands)
+    shared = [min((demand.candidates & shareable).bit_count(), demand.wanted) for demand in demands]
+    dedicated = [
+        msgspec.structs.replace(demand, candidates=demand.candidates & ~shareable, wanted=demand.wanted - count)
+        for demand, count in zip(demands, shared, strict=True)
+    ]
+    found = _dedicated_shortage(dedicated)
+    if found is None:
+        return None
+    extra = sum(shared[index] for index in found.demands)
+    return Shortage(demands=found.demands, wanted=found.wanted + extra, found=found.found + extra)
+
+
+def _dedicated_shortage(demands: Sequence[Demand]) -> Shortage | None:
     sharing: dict[int, list[int]] = {}
     for index, demand in enumerate(demands):
         sharing.setdefault(demand.candidates, []).append(index)

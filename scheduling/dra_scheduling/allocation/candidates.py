@@ -5,53 +5,61 @@ from collections.abc import Sequence
 from dra_scheduling.allocation.asks import Ask
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.claimchecks import too_many_devices
+from dra_scheduling.allocation.matching import Conflict
 from dra_scheduling.allocation.refusals import no_match, not_all_free, not_all_supported, pool_in_doubt
 from dra_scheduling.model.claims import MAX_DEVICES_PER_CLAIM
 from dra_scheduling.reasons import Refusal
 
 
-def candidates_of(asks: Sequence[Ask], board: Board) -> list[int] | Refusal:
-    """Return the free devices that each request may take; a request for all devices may take exactly those it must.
+def candidates_of(ask: Ask, board: Board) -> int | Refusal:
+    """Return the devices that the request may take now; one for all devices may take exactly those it must.
 
-    A node that cannot serve a request for all devices, or that would make a claim too large with it, is refused.
+    Admin access may have whatever is usable, taken or not. A node that cannot serve a request for all devices refuses.
     """
-    candidates = []
-    for ask in asks:
-        mask = (
-            _all_of(ask, board) if ask.request.wants_all else board.verdict(ask.request.selection).usable & board.free
-        )
-        if isinstance(mask, Refusal):
-            return mask
-        candidates.append(mask)
-    return _too_large(asks, candidates) or candidates
+    wish = ask.alternative.wish
+    mask = board.verdict(wish).usable if ask.alternative.is_admin else board.available(wish)
+    return _all_of(ask, mask, board) if ask.alternative.wants_all else mask
 
 
-def _all_of(ask: Ask, board: Board) -> int | Refusal:
+def too_large(asks: Sequence[Ask], wanted: Sequence[int]) -> Conflict | None:
+    """Return the requests that make a claim larger than an allocation can be: as few as show it."""
+    by_claim: dict[int, list[int]] = {}
+    for index, ask in enumerate(asks):
+        by_claim.setdefault(ask.claim_index, []).append(index)
+    for members in by_claim.values():
+        if sum(wanted[index] for index in members) > MAX_DEVICES_PER_CLAIM:
+            total, enough = 0, []
+            for index in sorted(members, key=lambda index: (-wanted[index], index)):
+                enough.append(index)
+                total += wanted[index]
+                if total > MAX_DEVICES_PER_CLAIM:
+                    break
+            claimed = sum(wanted[index] for index in members)
+            refusal = too_many_devices(asks[members[0]].claim.name, claimed)
+            return Conflict(tuple(enough), refusal, wanted_of, MAX_DEVICES_PER_CLAIM)
+    return None
+
+
+def wanted_of(ask: Ask, candidates: int) -> int:
+    """Return how many devices the request takes."""
+    return ask.alternative.wanted or candidates.bit_count()
+
+
+def _all_of(ask: Ask, available: int, board: Board) -> int | Refusal:
     """Return every matching device, or why not all of them can be had.
 
     A pool that is not usable stands in the way only if it could serve the request on this node: one of its devices in
     reach matches, or none is in reach yet and the selectors do not rule its driver out.
     """
-    in_doubt = board.in_doubt(ask.request.selection)
+    wish = ask.alternative.wish
+    in_doubt = board.in_doubt(wish)
     if in_doubt:
         return pool_in_doubt(ask, in_doubt)
-    verdict = board.verdict(ask.request.selection)
+    verdict = board.verdict(wish)
     if not verdict.matching:
         return no_match(ask, board)
     if verdict.matching != verdict.usable:
         return not_all_supported(ask, board)
-    if verdict.matching & ~board.free:
-        return not_all_free(ask, verdict.matching.bit_count(), (verdict.matching & board.free).bit_count())
+    if verdict.matching & ~available:
+        return not_all_free(ask, verdict.matching.bit_count(), available.bit_count())
     return verdict.matching
-
-
-def _too_large(asks: Sequence[Ask], candidates: list[int]) -> Refusal | None:
-    """Return the refusal of a claim that its requests for all devices make larger than an allocation can be."""
-    totals: dict[int, int] = {}
-    for ask, mask in zip(asks, candidates, strict=True):
-        if ask.request.wants_all:
-            totals.setdefault(ask.claim_index, ask.claim.wanted)
-            totals[ask.claim_index] += mask.bit_count()
-            if totals[ask.claim_index] > MAX_DEVICES_PER_CLAIM:
-                return too_many_devices(ask.claim.name, totals[ask.claim_index])
-    return None

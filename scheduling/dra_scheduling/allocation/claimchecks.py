@@ -1,8 +1,17 @@
 """Why a ResourceClaim cannot be searched for on any node: invalid, missing or broken classes, features not offered."""
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
 
 from dra_scheduling.cel import CompileError
+from dra_scheduling.features import (
+    ADMIN_ACCESS,
+    CONSUMABLE_CAPACITY,
+    DEFAULT_FEATURES,
+    PRIORITIZED_LIST,
+    Features,
+)
 from dra_scheduling.model.claims import (
     ALL_DEVICES,
     EXACT_COUNT,
@@ -10,6 +19,7 @@ from dra_scheduling.model.claims import (
     DeviceClaim,
     DeviceConstraint,
     DeviceRequest,
+    DeviceSubRequest,
     ExactDeviceRequest,
     ResourceClaimSpec,
 )
@@ -23,10 +33,35 @@ INVALID_CLASS = "InvalidDeviceClass"
 CLASS_MISSING = "DeviceClassMissing"
 TOO_MANY_DEVICES = "TooManyDevices"
 
+Asked = ExactDeviceRequest | DeviceSubRequest
 
-def first_refusal(name: str, spec: ResourceClaimSpec, classes: Mapping[str, DeviceClass]) -> Refusal | None:
+
+class Given(NamedTuple):
+    """What a claim is held against."""
+
+    classes: Mapping[str, DeviceClass]
+    features: Features
+
+
+def first_refusal(
+    name: str,
+    spec: ResourceClaimSpec,
+    classes: Mapping[str, DeviceClass],
+    features: Features = DEFAULT_FEATURES,
+) -> Refusal | None:
     """Return the first thing that keeps the claim from every node, or None. `name` is what messages call the claim."""
-    return next(_refusals(name, spec.devices, classes), None)
+    return next(_refusals(name, spec.devices, Given(classes, features)), None)
+
+
+def alternative_refusal(
+    claim: str, request: str, asked: Asked, classes: Mapping[str, DeviceClass], features: Features
+) -> Refusal | None:
+    """Return what keeps one alternative (or the only one) of a request from every node, or None.
+
+    `request` is the name as results write it, with that of the alternative behind a slash.
+    """
+    given = Given(classes, features)
+    return next(chain(_malformed(claim, request, asked, given), _hopeless(claim, request, asked, given)), None)
 
 
 def subject(claim: str, request: str = "", class_name: str = "") -> str:
@@ -37,11 +72,11 @@ def subject(claim: str, request: str = "", class_name: str = "") -> str:
     return f"{text} (class {class_name})" if class_name else text
 
 
-def selector_texts(exactly: ExactDeviceRequest, device_class: DeviceClass) -> tuple[SelectorText, ...]:
+def selector_texts(asked: Asked, device_class: DeviceClass) -> tuple[SelectorText, ...]:
     """Return the expressions of the class, then those of the request, with what messages call them."""
     return (
         *_texts(device_class.spec.selectors, f"of class {device_class.metadata.name}"),
-        *_texts(exactly.selectors, "of the request"),
+        *_texts(asked.selectors, "of the request"),
     )
 
 
@@ -54,45 +89,80 @@ def too_many_devices(claim: str, wanted: int) -> Refusal:
     )
 
 
-def _refusals(name: str, asked: DeviceClaim, classes: Mapping[str, DeviceClass]) -> Iterator[Refusal]:
-    names = [request.name for request in asked.requests]
-    if len(set(names)) < len(names):
-        yield _invalid(subject(name), "two of its requests have the same name")
+def names_of(asked: DeviceClaim) -> list[str]:
+    """Return the names that constraints and configuration may use: of requests, and `request/alternative`."""
+    names = []
     for request in asked.requests:
-        yield from _of_request(name, request, classes)
+        names.append(request.name)
+        names += [f"{request.name}/{alternative.name}" for alternative in request.first_available]
+    return names
+
+
+def _refusals(name: str, asked: DeviceClaim, given: Given) -> Iterator[Refusal]:
+    names = names_of(asked)
+    if len(set(names)) < len(names):
+        yield _invalid(subject(name), "two of its requests, or two alternatives of one, have the same name")
+    for request in asked.requests:
+        yield from _of_request(name, request, given)
     for constraint in asked.constraints:
-        yield from _of_constraint(name, constraint, names)
+        yield from _of_constraint(name, constraint, names, given.features)
     for entry in asked.config:
         yield from _of_names(name, "config", entry.requests, names)
-    counted = (request.exactly for request in asked.requests if request.exactly is not None)
-    wanted = sum(exactly.wanted for exactly in counted if exactly.mode == EXACT_COUNT)
+    wanted = sum(_at_least(request) for request in asked.requests)
     if wanted > MAX_DEVICES_PER_CLAIM:
         yield too_many_devices(name, wanted)
 
 
-def _of_request(name: str, request: DeviceRequest, classes: Mapping[str, DeviceClass]) -> Iterator[Refusal]:
-    where = subject(name, request.name)
-    exactly = request.exactly
-    if exactly is None:
-        yield _unsupported(where, "firstAvailable")
+def _at_least(request: DeviceRequest) -> int:
+    """Return how many devices the request takes at least, as far as counts tell."""
+    asked: tuple[Asked, ...] = (request.exactly,) if request.exactly is not None else request.first_available
+    return min(one.wanted if one.mode == EXACT_COUNT else 0 for one in asked)
+
+
+def _of_request(name: str, request: DeviceRequest, given: Given) -> Iterator[Refusal]:
+    if request.exactly is not None:
+        yield from _malformed(name, request.name, request.exactly, given)
+        yield from _hopeless(name, request.name, request.exactly, given)
         return
-    if exactly.admin_access:
-        yield _unsupported(where, "adminAccess")
-    if exactly.capacity is not None and exactly.capacity.requests:
-        yield _unsupported(where, "a capacity request")
-    if exactly.mode not in {EXACT_COUNT, ALL_DEVICES}:
-        yield _invalid(where, f"allocationMode is {exactly.mode}, expected {EXACT_COUNT} or {ALL_DEVICES}")
-    if exactly.count < 0:
-        yield _invalid(where, f"count is {exactly.count}, expected at least 1")
-    if not exactly.device_class_name:
+    if not given.features.has(PRIORITIZED_LIST):
+        yield _off(subject(name, request.name), "firstAvailable", PRIORITIZED_LIST)
+    hopeless = []
+    for alternative in request.first_available:
+        full_name = f"{request.name}/{alternative.name}"
+        yield from _malformed(name, full_name, alternative, given)
+        hopeless.append(next(_hopeless(name, full_name, alternative, given), None))
+    if hopeless and all(refusal is not None for refusal in hopeless):
+        yield from (refusal for refusal in hopeless if refusal is not None)
+
+
+def _malformed(claim: str, name: str, asked: Asked, given: Given) -> Iterator[Refusal]:
+    """Yield what is wrong with the request itself, which makes the claim invalid."""
+    where = subject(claim, name)
+    if isinstance(asked, ExactDeviceRequest) and asked.admin_access and not given.features.has(ADMIN_ACCESS):
+        yield _off(where, "adminAccess", ADMIN_ACCESS)
+    if asked.capacity is not None and asked.capacity.requests and not given.features.has(CONSUMABLE_CAPACITY):
+        yield _off(where, "a capacity request", CONSUMABLE_CAPACITY)
+    if asked.mode not in {EXACT_COUNT, ALL_DEVICES}:
+        yield _invalid(where, f"allocationMode is {asked.mode}, expected {EXACT_COUNT} or {ALL_DEVICES}")
+    if asked.count < 0:
+        yield _invalid(where, f"count is {asked.count}, expected at least 1")
+    if not asked.device_class_name:
         yield _invalid(where, "it names no DeviceClass")
-        return
-    device_class = classes.get(exactly.device_class_name)
+    yield from _of_selectors(where, tuple(_texts(asked.selectors, "of the request")), 0)
+
+
+def _hopeless(claim: str, name: str, asked: Asked, given: Given) -> Iterator[Refusal]:
+    """Yield what keeps a well-formed request from every node; another alternative may still be served."""
+    where = subject(claim, name)
+    device_class = given.classes.get(asked.device_class_name)
     if device_class is None:
-        message = f'{where}: there is no DeviceClass "{exactly.device_class_name}"'
+        message = f'{where}: there is no DeviceClass "{asked.device_class_name}"'
         yield Refusal(reason=CLASS_MISSING, message=message, wake=Wake.CLASSES)
         return
-    yield from _of_selectors(where, selector_texts(exactly, device_class), len(device_class.spec.selectors))
+    texts = tuple(_texts(device_class.spec.selectors, f"of class {device_class.metadata.name}"))
+    yield from _of_selectors(where, texts, len(texts))
+    if asked.mode == EXACT_COUNT and asked.wanted > MAX_DEVICES_PER_CLAIM:
+        yield too_many_devices(claim, asked.wanted)
 
 
 def _of_selectors(where: str, texts: tuple[SelectorText, ...], of_class: int) -> Iterator[Refusal]:
@@ -114,11 +184,14 @@ def _of_selectors(where: str, texts: tuple[SelectorText, ...], of_class: int) ->
                     yield Refusal(reason=INVALID_CLAIM, message=message, wake=Wake.CLAIMS)
 
 
-def _of_constraint(name: str, constraint: DeviceConstraint, names: list[str]) -> Iterator[Refusal]:
-    if constraint.distinct_attribute is not None:
-        yield _unsupported(subject(name), "distinctAttribute")
-    elif constraint.match_attribute is None:
-        yield _invalid(subject(name), "a constraint is of an unknown kind, expected matchAttribute")
+def _of_constraint(name: str, constraint: DeviceConstraint, names: list[str], features: Features) -> Iterator[Refusal]:
+    attributes = (constraint.match_attribute, constraint.distinct_attribute)
+    if sum(attribute is not None for attribute in attributes) != 1:
+        yield _invalid(
+            subject(name), "a constraint is of an unknown kind, expected matchAttribute or distinctAttribute"
+        )
+    elif constraint.distinct_attribute is not None and not features.has(CONSUMABLE_CAPACITY):
+        yield _off(subject(name), "distinctAttribute", CONSUMABLE_CAPACITY)
     yield from _of_names(name, "constraint", constraint.requests, names)
 
 
@@ -131,8 +204,8 @@ def _invalid(where: str, problem: str) -> Refusal:
     return Refusal(reason=INVALID_CLAIM, message=f"{where}: {problem}", wake=Wake.CLAIMS)
 
 
-def _unsupported(where: str, feature: str) -> Refusal:
-    return Refusal(reason=UNSUPPORTED, message=f"{where}: {feature} is not supported yet", wake=Wake.CLAIMS)
+def _off(where: str, what: str, gate: str) -> Refusal:
+    return Refusal(reason=UNSUPPORTED, message=f"{where}: {what} needs feature {gate}, which is off", wake=Wake.CLAIMS)
 
 
 def _texts(selectors: tuple[DeviceSelector, ...], owner: str) -> list[SelectorText]:

@@ -1,122 +1,173 @@
 """What a ResourceClaim asks for, with its classes looked up and its selectors compiled: the same for every node."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
 
 import msgspec
 
-from dra_scheduling.allocation.claimchecks import first_refusal, selector_texts
+from dra_scheduling.allocation.claimchecks import Asked, alternative_refusal, first_refusal, selector_texts
+from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.claims import (
     EXACT_COUNT,
     DeviceAllocationConfiguration,
     DeviceClaim,
+    DeviceClaimConfiguration,
+    DeviceRequest,
     ExactDeviceRequest,
     ResourceClaimSpec,
 )
-from dra_scheduling.model.nodeselection import Toleration
-from dra_scheduling.model.slices import DeviceClass
-from dra_scheduling.pools.selections import Selection, selection
+from dra_scheduling.model.slices import DeviceClass, DeviceClassConfiguration
+from dra_scheduling.pools.selections import Wish, selection, wish
 from dra_scheduling.reasons import Refusal
 
 FROM_CLASS = "FromClass"
 FROM_CLAIM = "FromClaim"
+BEST_SCORE = 8
 
 
-class ParsedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request. `wanted` is the number of devices; 0 stands for all that match. `selectors` are its own, as text."""
+class Alternative(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to serve a request, for most requests the only one.
+
+    `name` is what results call it: `request` or `request/alternative`. `wanted` is the number of devices; 0 stands for
+    all that match. `selectors` are its own, as text. `rank` is its place in `firstAvailable`, from 0 on.
+    """
 
     name: str
     class_name: str
-    selection: Selection
+    wish: Wish
     wanted: int
     selectors: tuple[str, ...] = ()
-    tolerations: tuple[Toleration, ...] = ()
+    rank: int = 0
+    is_admin: bool = False
+    class_config: tuple[DeviceClassConfiguration, ...] = ()
 
     @property
     def wants_all(self) -> bool:
-        """Whether the request takes every matching device of a node."""
+        """Whether every matching device of a node is taken."""
         return self.wanted == 0
 
 
-class MatchRule(msgspec.Struct, frozen=True):
-    """The devices of these requests (by index in the claim) have one and the same value of an attribute."""
+class ParsedRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One request: its alternatives, the preferred one first. Those that no node can serve are left out."""
 
+    name: str
+    alternatives: tuple[Alternative, ...]
+    is_list: bool = False
+
+    def score_of(self, alternative: Alternative) -> int:
+        """Return what a node is worth that serves this alternative, as kube-scheduler counts it."""
+        return max(BEST_SCORE - alternative.rank, 0) if self.is_list else 0
+
+
+class RuleKind(Enum):
+    """What a constraint demands of the values of its attribute."""
+
+    MATCH = "matchAttribute"
+    DISTINCT = "distinctAttribute"
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """A constraint. `scope` names what it binds by index: requests of the claim, and alternatives of the request."""
+
+    kind: RuleKind
     attribute: str
-    requests: tuple[int, ...]
+    scope: frozenset[tuple[int, int]]
 
 
 class ParsedClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim that can be searched for. `config` is what its allocation carries, `wanted` the sum of all counts."""
+    """A claim that can be searched for; `config` is its own, without that of classes."""
 
     name: str
     requests: tuple[ParsedRequest, ...]
-    rules: tuple[MatchRule, ...] = ()
-    config: tuple[DeviceAllocationConfiguration, ...] = ()
-    wanted: int = 0
+    rules: tuple[Rule, ...] = ()
+    config: tuple[DeviceClaimConfiguration, ...] = ()
+
+    def config_of(self, chosen: Sequence[Alternative]) -> tuple[DeviceAllocationConfiguration, ...]:
+        """Return what an allocation carries for the chosen alternatives, one a request: of classes, then of the claim.
+
+        An entry for alternatives that were not chosen is left out; one that covers every request names none.
+        """
+        return (*self._class_config(chosen), *self._claim_config(chosen))
+
+    def _class_config(self, chosen: Sequence[Alternative]) -> Iterator[DeviceAllocationConfiguration]:
+        users: dict[str, list[Alternative]] = {}
+        for alternative in chosen:
+            users.setdefault(alternative.class_name, []).append(alternative)
+        for using in users.values():
+            names = tuple(alternative.name for alternative in using)
+            for entry in using[0].class_config:
+                scope = () if len(names) == len(chosen) else names
+                yield DeviceAllocationConfiguration(source=FROM_CLASS, requests=scope, opaque=entry.opaque)
+
+    def _claim_config(self, chosen: Sequence[Alternative]) -> Iterator[DeviceAllocationConfiguration]:
+        for entry in self.config:
+            named = set(entry.requests)
+            covered = sum(
+                request.name in named or alternative.name in named
+                for request, alternative in zip(self.requests, chosen, strict=True)
+            )
+            if covered or not named:
+                scope = () if covered == len(chosen) else entry.requests
+                yield DeviceAllocationConfiguration(source=FROM_CLAIM, requests=scope, opaque=entry.opaque)
 
 
-def parse_claim(name: str, spec: ResourceClaimSpec, classes: Mapping[str, DeviceClass]) -> ParsedClaim | Refusal:
+def parse_claim(
+    name: str,
+    spec: ResourceClaimSpec,
+    classes: Mapping[str, DeviceClass],
+    features: Features = DEFAULT_FEATURES,
+) -> ParsedClaim | Refusal:
     """Return the claim ready for a search, or the refusal that holds on every node.
 
     `name` is what messages call the claim. Selectors of a class come before those of the request.
     """
-    refusal = first_refusal(name, spec, classes)
+    refusal = first_refusal(name, spec, classes, features)
     if refusal is not None:
         return refusal
     asked = spec.devices
-    names = tuple(request.name for request in asked.requests)
-    requests = tuple(
-        _request(request.name, request.exactly, classes) for request in asked.requests if request.exactly is not None
-    )
-    return ParsedClaim(
+    requests = tuple(_request(name, request, classes, features) for request in asked.requests)
+    return ParsedClaim(name=name, requests=requests, rules=tuple(_rules(asked, requests)), config=asked.config)
+
+
+def _request(
+    claim: str, request: DeviceRequest, classes: Mapping[str, DeviceClass], features: Features
+) -> ParsedRequest:
+    if request.exactly is not None:
+        only = _alternative(request.name, request.exactly, classes)
+        return ParsedRequest(name=request.name, alternatives=(only,))
+    alternatives = []
+    for rank, asked in enumerate(request.first_available):
+        full_name = f"{request.name}/{asked.name}"
+        if alternative_refusal(claim, full_name, asked, classes, features) is None:
+            alternatives.append(msgspec.structs.replace(_alternative(full_name, asked, classes), rank=rank))
+    return ParsedRequest(name=request.name, alternatives=tuple(alternatives), is_list=True)
+
+
+def _alternative(name: str, asked: Asked, classes: Mapping[str, DeviceClass]) -> Alternative:
+    device_class = classes[asked.device_class_name]
+    requested = asked.capacity.requests if asked.capacity is not None else {}
+    amounts = tuple(sorted((capacity, quantity.nano) for capacity, quantity in requested.items()))
+    return Alternative(
         name=name,
-        requests=requests,
-        rules=_rules(asked, names),
-        config=(*_class_config(requests, classes), *_claim_config(asked, names)),
-        wanted=sum(request.wanted for request in requests),
+        class_name=asked.device_class_name,
+        wish=wish(selection(selector_texts(asked, device_class)), asked.tolerations, amounts),
+        wanted=asked.wanted if asked.mode == EXACT_COUNT else 0,
+        selectors=tuple(item.cel.expression for item in asked.selectors if item.cel is not None),
+        is_admin=isinstance(asked, ExactDeviceRequest) and asked.admin_access,
+        class_config=device_class.spec.config,
     )
 
 
-def _request(name: str, exactly: ExactDeviceRequest, classes: Mapping[str, DeviceClass]) -> ParsedRequest:
-    return ParsedRequest(
-        name=name,
-        class_name=exactly.device_class_name,
-        selection=selection(selector_texts(exactly, classes[exactly.device_class_name])),
-        wanted=exactly.wanted if exactly.mode == EXACT_COUNT else 0,
-        selectors=tuple(item.cel.expression for item in exactly.selectors if item.cel is not None),
-        tolerations=exactly.tolerations,
-    )
-
-
-def _rules(asked: DeviceClaim, names: tuple[str, ...]) -> tuple[MatchRule, ...]:
-    return tuple(
-        MatchRule(rule.match_attribute, tuple(sorted({names.index(name) for name in rule.requests or names})))
-        for rule in asked.constraints
-        if rule.match_attribute is not None and names
-    )
-
-
-def _class_config(
-    requests: tuple[ParsedRequest, ...], classes: Mapping[str, DeviceClass]
-) -> list[DeviceAllocationConfiguration]:
-    """Return the configuration of every class once, for the requests that use the class."""
-    users: dict[str, list[str]] = {}
-    for request in requests:
-        users.setdefault(request.class_name, []).append(request.name)
-    names = tuple(request.name for request in requests)
-    return [
-        DeviceAllocationConfiguration(source=FROM_CLASS, requests=_scope(tuple(using), names), opaque=entry.opaque)
-        for class_name, using in users.items()
-        for entry in classes[class_name].spec.config
-    ]
-
-
-def _claim_config(asked: DeviceClaim, names: tuple[str, ...]) -> list[DeviceAllocationConfiguration]:
-    return [
-        DeviceAllocationConfiguration(source=FROM_CLAIM, requests=_scope(entry.requests, names), opaque=entry.opaque)
-        for entry in asked.config
-    ]
-
-
-def _scope(named: tuple[str, ...], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names as an allocation lists them: none where they cover every request."""
-    return () if set(named) >= set(names) else named
+def _rules(asked: DeviceClaim, requests: Sequence[ParsedRequest]) -> Iterator[Rule]:
+    for constraint in asked.constraints:
+        match, distinct = constraint.match_attribute, constraint.distinct_attribute
+        scope = frozenset(
+            (number, position)
+            for number, request in enumerate(requests)
+            for position, alternative in enumerate(request.alternatives)
+            if not constraint.requests or {request.name, alternative.name} & set(constraint.requests)
+        )
+        if scope and match is not None:
+            yield Rule(kind=RuleKind.MATCH, attribute=match, scope=scope)
+        elif scope and distinct is not None:
+            yield Rule(kind=RuleKind.DISTINCT, attribute=distinct, scope=scope)

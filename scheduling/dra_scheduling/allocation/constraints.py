@@ -1,6 +1,6 @@
-"""Rules over several devices of a claim, as sets of devices that may still be taken."""
+"""Rules over several devices, as sets of devices that may still be taken."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Protocol
 
 
@@ -13,7 +13,15 @@ class Constraint(Protocol):
 
     @property
     def distinctions(self) -> tuple[int, ...]:
-        """Sets of devices; two that are in the same ones are alike to this rule."""
+        """Sets of devices; two that are in the same ones are alike to this rule, unless one of them is `touched`."""
+
+    @property
+    def touched(self) -> int:
+        """The devices that differ from those like them by what was taken so far."""
+
+    @property
+    def state(self) -> Hashable:
+        """Equal states allow the same from here on."""
 
     def take(self, device: int) -> None:
         """Take an allowed device, given as a mask with one bit."""
@@ -23,24 +31,59 @@ class Constraint(Protocol):
 
 
 class MatchAttribute:
-    """All devices have the value of one group. Groups do not overlap; a device in no group is never allowed."""
+    """All devices have one value in common: they are in one group. A device in no group is never allowed.
+
+    Where attributes are lists a device is in several groups, and what all devices so far have in common remains.
+    """
+
+    __slots__ = ("_groups", "_history", "allowed", "distinctions")
+
+    touched = 0
+
+    def __init__(self, groups: Iterable[int]) -> None:
+        self.distinctions = self._groups = tuple(groups)
+        self.allowed = _union(self._groups)
+        self._history: list[tuple[int, tuple[int, ...]]] = []
+
+    @property
+    def state(self) -> Hashable:
+        """What remains in common."""
+        return self._groups
+
+    def take(self, device: int) -> None:
+        """Take an allowed device: only its groups remain."""
+        self._history.append((self.allowed, self._groups))
+        self._groups = tuple([group for group in self._groups if group & device])
+        self.allowed = _union(self._groups)
+
+    def rewind(self) -> None:
+        """Undo the last `take`."""
+        self.allowed, self._groups = self._history.pop()
+
+
+class DistinctAttribute:
+    """No two devices have a value in common: no group gives more than one. A device in no group is never allowed."""
 
     __slots__ = ("_history", "allowed", "distinctions")
 
+    touched = 0
+
     def __init__(self, groups: Iterable[int]) -> None:
         self.distinctions = tuple(groups)
-        self.allowed = 0
-        for group in self.distinctions:
-            self.allowed |= group
+        self.allowed = _union(self.distinctions)
         self._history: list[int] = []
 
+    @property
+    def state(self) -> Hashable:
+        """What may still be taken."""
+        return self.allowed
+
     def take(self, device: int) -> None:
-        """Take an allowed device: only its group stays allowed."""
+        """Take an allowed device: nothing else of its groups is allowed."""
         self._history.append(self.allowed)
         for group in self.distinctions:
             if group & device:
-                self.allowed &= group
-                return
+                self.allowed &= ~group
 
     def rewind(self) -> None:
         """Undo the last `take`."""
@@ -53,3 +96,10 @@ def alike(device: int, distinctions: Iterable[int], everything: int) -> int:
     for mask in distinctions:
         same &= mask if mask & device else ~mask
     return same
+
+
+def _union(groups: Iterable[int]) -> int:
+    mask = 0
+    for group in groups:
+        mask |= group
+    return mask

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 from dra_scheduling.allocation.asks import Ask
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.claimchecks import subject
+from dra_scheduling.allocation.counters import Overdraft
 from dra_scheduling.pools.nodepools import NodePool
-from dra_scheduling.pools.selections import Selection
+from dra_scheduling.pools.selections import Wish
+from dra_scheduling.quantity import Family, Quantity
 from dra_scheduling.reasons import Refusal, Wake
 
 NO_MATCH = "NoMatchingDevice"
@@ -15,6 +17,7 @@ NOT_ALL = "DevicesTaken"
 NOT_SUPPORTED = "DevicesNeedUnsupportedFeature"
 POOL_BROKEN = "PoolNotUsable"
 CONSTRAINT = "ConstraintNotMet"
+COUNTERS = "CountersExhausted"
 NO_CHOICE = "NoCombination"
 OUT_OF_BUDGET = "OutOfBudget"
 
@@ -29,15 +32,15 @@ def no_match(ask: Ask, board: Board) -> Refusal:
         reason=NO_MATCH,
         message=f"{subject_of([ask])}: no device matches",
         wake=Wake.SLICES | Wake.CLASSES | Wake.NODE,
-        details=details_of(ask.request.selection, board),
+        details=details_of(ask.alternative.wish, board),
     )
 
 
 def too_few(asks: Sequence[Ask], wanted: int, found: int, board: Board) -> Refusal:
     """The requests together want more devices than there are free ones for them."""
     verb, tail = ("needs", "") if len(asks) == 1 else ("need", " together")
-    selection = asks[0].request.selection
-    if not board.verdict(selection).matching:
+    wish = asks[0].alternative.wish
+    if not board.verdict(wish).matching:
         return no_match(asks[0], board)
     return Refusal(
         reason=NOT_ENOUGH,
@@ -45,7 +48,7 @@ def too_few(asks: Sequence[Ask], wanted: int, found: int, board: Board) -> Refus
         wake=ANY_DEVICE_CHANGE,
         found=found,
         found_text="at most {found} free",
-        details=details_of(selection, board),
+        details=details_of(wish, board),
     )
 
 
@@ -66,7 +69,7 @@ def not_all_supported(ask: Ask, board: Board) -> Refusal:
         reason=NOT_SUPPORTED,
         message=f"{subject_of([ask])}: wants all matching devices, and some of them cannot be handed out",
         wake=Wake.SLICES | Wake.CLASSES,
-        details=details_of(ask.request.selection, board),
+        details=details_of(ask.alternative.wish, board),
     )
 
 
@@ -89,6 +92,49 @@ def constraint_not_met(asks: Sequence[Ask], attribute: str, wanted: int, largest
         wake=ANY_DEVICE_CHANGE,
         found=largest,
         found_text="the largest free group has {found}",
+    )
+
+
+def too_few_values(asks: Sequence[Ask], attribute: str, wanted: int, found: int) -> Refusal:
+    """The devices have fewer values of the attribute than the requests want devices with different ones."""
+    verb = "needs" if len(asks) == 1 else "need"
+    return Refusal(
+        reason=CONSTRAINT,
+        message=f"{subject_of(asks)}: {verb} {devices(wanted, 'free')} with different {attribute}",
+        wake=ANY_DEVICE_CHANGE,
+        found=found,
+        found_text="the free devices have {found} values",
+    )
+
+
+def counters_short(asks: Sequence[Ask], proof: Overdraft) -> Refusal:
+    """The devices would draw more from shared counters than is left."""
+    verb = "needs" if len(asks) == 1 else "need"
+    if not proof.counter:
+        return Refusal(
+            reason=COUNTERS,
+            message=f"{subject_of(asks)}: {verb} {devices(proof.wanted, 'free')}, more than shared counters allow",
+            wake=ANY_DEVICE_CHANGE,
+            found=proof.left,
+            found_text="there is room for {found}",
+        )
+    wanted = Quantity(proof.wanted, Family.BINARY)
+    return Refusal(
+        reason=COUNTERS,
+        message=f"{subject_of(asks)}: {verb} {wanted} of the shared counter {proof.counter} at least",
+        wake=ANY_DEVICE_CHANGE,
+        found=proof.left,
+        found_text=f"{Quantity(proof.left, Family.BINARY)} is left",
+    )
+
+
+def capacity_short(asks: Sequence[Ask], capacity: str) -> Refusal:
+    """The requests take more of a capacity of shareable devices than is left."""
+    verb = "takes" if len(asks) == 1 else "take"
+    return Refusal(
+        reason=NOT_ENOUGH,
+        message=f"{subject_of(asks)}: {verb} more of the capacity {capacity} than the devices have left",
+        wake=ANY_DEVICE_CHANGE,
     )
 
 
@@ -134,17 +180,17 @@ def subject_of(asks: Sequence[Ask]) -> str:
     """Return how messages call requests of one claim, or of several."""
     first = asks[0]
     if len(asks) == 1:
-        return subject(first.claim.name, first.request.name, _wish(first))
+        return subject(first.claim.name, first.alternative.name, _wish(first))
     if any(ask.claim_index != first.claim_index for ask in asks):
         return claims_of(asks)
-    return f"{subject(first.claim.name)} requests {quoted(ask.request.name for ask in asks)}"
+    return f"{subject(first.claim.name)} requests {quoted(ask.alternative.name for ask in asks)}"
 
 
 def _wish(ask: Ask) -> str:
     """Return the class of a request and the selectors of its own, cut where they are long."""
-    selectors = " and ".join(ask.request.selectors)
+    selectors = " and ".join(ask.alternative.selectors)
     shown = selectors if len(selectors) <= SHOWN_SELECTOR else f"{selectors[:SHOWN_SELECTOR]}..."
-    return f"{ask.request.class_name}, selector {shown}" if shown else ask.request.class_name
+    return f"{ask.alternative.class_name}, selector {shown}" if shown else ask.alternative.class_name
 
 
 def claims_of(asks: Sequence[Ask]) -> str:
@@ -165,12 +211,13 @@ def devices(count: int, *kind: str) -> str:
     return " ".join((str(count), *kind, "device" if count == 1 else "devices"))
 
 
-def details_of(selection: Selection, board: Board) -> tuple[str, ...]:
-    """Return what else keeps devices of this node from the request: features not offered, failing selectors, pools."""
+def details_of(wish: Wish, board: Board) -> tuple[str, ...]:
+    """Return what else keeps devices of this node from the request: features, taints, capacity, selectors, pools."""
     return (
-        *_left_out(selection, board),
-        *_failures(selection, board),
-        *(problem_of(pool) for pool in board.in_doubt(selection)[:SHOWN]),
+        *_left_out(wish, board),
+        *_failures(wish, board),
+        *_uncountable(wish, board),
+        *(problem_of(pool) for pool in board.in_doubt(wish)[:SHOWN]),
     )
 
 
@@ -180,20 +227,35 @@ def problem_of(pool: NodePool) -> str:
     return f"pool {pool.key}: {problem.text}" if problem is not None else f"pool {pool.key}"
 
 
-def _left_out(selection: Selection, board: Board) -> list[str]:
+def _left_out(wish: Wish, board: Board) -> list[str]:
     counts: dict[str, int] = {}
-    verdict = board.verdict(selection)
+    verdict = board.verdict(wish)
     for pool, part in board.parts(verdict.matching & ~verdict.usable):
         for name, count in pool.needing(part).items():
             counts[name] = counts.get(name, 0) + count
-    return [f"{devices(count, 'matching')} left out for {name}, not supported yet" for name, count in counts.items()]
+    told = [f"{devices(count, 'matching')} left out, feature {name} is off" for name, count in counts.items()]
+    if verdict.tainted:
+        told.append(f"{devices(verdict.tainted.bit_count(), 'matching')} left out for taints that are not tolerated")
+    if verdict.lacking:
+        told.append(f"{devices(verdict.lacking.bit_count())} left out for lack of the capacity that is asked for")
+    return told
 
 
-def _failures(selection: Selection, board: Board) -> list[str]:
+def _failures(wish: Wish, board: Board) -> list[str]:
     counts: dict[tuple[str, str], int] = {}
-    for pool, part in board.parts(board.verdict(selection).failed):
+    selection = wish.selection
+    for pool, part in board.parts(board.verdict(wish).failed):
         for index, error in pool.failures(selection, part):
             key = (selection.origins[index], error)
             counts[key] = counts.get(key, 0) + 1
     shown = list(counts.items())[:SHOWN]
     return [f"{origin} failed on {devices(count)}: {error}" for (origin, error), count in shown]
+
+
+def _uncountable(wish: Wish, board: Board) -> list[str]:
+    """Return the pools whose counters nobody can know."""
+    return [
+        f"pool {pool.key} hands out nothing that draws from counters: {stock.closed}"
+        for _, pool, stock in board.pools
+        if stock.closed and pool.verdict(wish).usable & pool.profile.consumers
+    ][:SHOWN]

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from dra_scheduling.changes import ChangeLog
-from dra_scheduling.ledger import Holder, Ledger, Source
+from dra_scheduling.cluster.holdings import held_by, holder_of, special_holder, special_owner
+from dra_scheduling.ledger import Held, Ledger, Source
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.nodeselection import NodeSelector
@@ -35,7 +36,7 @@ class _Standing(NamedTuple):
     uid: str
     controller: str
     special_owner: str
-    devices: tuple[DeviceID, ...] | None
+    held: Held | None
     selector: NodeSelector | None
     is_deleting: bool
     is_full: bool
@@ -86,10 +87,10 @@ class ClaimBook:
             if before.metadata.uid != claim.metadata.uid:
                 freed += self._release(_claim_source(before))
         self._claims[claim.key] = claim
-        owner = _special_owner(claim)
+        owner = special_owner(claim)
         if owner:
             self._special.setdefault(owner, set()).add(claim.key)
-        freed += self._hold(_claim_source(claim), _holder(claim), _devices(claim.status.allocation))
+        freed += self._hold(_claim_source(claim), held_by(holder_of(claim), claim.status.allocation))
         change = Wake.NOTHING if self._standing(claim.key) == standing else Wake.CLAIMS
         return change | (Wake.DEVICES if freed else Wake.NOTHING)
 
@@ -106,8 +107,8 @@ class ClaimBook:
         freed: list[DeviceID] = []
         before = self._prospects(intents)
         for intent in intents:
-            holder = _special_holder(pod_uid) if intent.claim is None else str(intent.claim)
-            freed += self._hold(_intent_source(pod_uid, intent), holder, _devices(intent.allocation))
+            holder = special_holder(pod_uid) if intent.claim is None else str(intent.claim)
+            freed += self._hold(_intent_source(pod_uid, intent), held_by(holder, intent.allocation))
             if intent.claim is not None:
                 self._intents.setdefault(intent.claim, {})[pod_uid, intent.entry] = intent.allocation
         return self._help_since(before, intents, freed)
@@ -146,8 +147,8 @@ class ClaimBook:
         return _Standing(
             uid=claim.metadata.uid,
             controller=controller.uid if controller is not None else "",
-            special_owner=_special_owner(claim),
-            devices=_devices(allocation) if allocation is not None else None,
+            special_owner=special_owner(claim),
+            held=held_by("", allocation) if allocation is not None else None,
             selector=allocation.node_selector if allocation is not None else None,
             is_deleting=claim.metadata.is_deleting,
             is_full=self._is_full(key),
@@ -161,63 +162,47 @@ class ClaimBook:
         return len(consumers | self.intended_consumers(key)) >= MAX_CONSUMERS_PER_CLAIM
 
     def _disown(self, claim: ResourceClaim) -> None:
-        owner = _special_owner(claim)
+        owner = special_owner(claim)
         if owner in self._special:
             self._special[owner].discard(claim.key)
             if not self._special[owner]:
                 del self._special[owner]
 
     def _release(self, source: Source) -> list[DeviceID]:
-        return self._hold(source, "", ())
+        return self._hold(source, Held(""))
 
-    def _hold(self, source: Source, holder: Holder, devices: tuple[DeviceID, ...]) -> list[DeviceID]:
-        """Let the source hold these devices instead of what it held; return the devices that became free."""
+    def _hold(self, source: Source, now: Held) -> list[DeviceID]:
+        """Let the source hold this instead of what it held; return the devices that became free, or parts of them."""
         ledger = self._ledger
-        taken_before = {device for device in devices if ledger.is_taken(device)}
-        held_before = ledger.release(source)
-        if devices:
-            ledger.hold(source, holder, devices)
-        freed = [device for device in held_before if not ledger.is_taken(device)]
-        self._note(freed, [device for device in devices if device not in taken_before])
+        before = ledger.held.get(source, Held(""))
+        if before == now:
+            return []
+        taken = [device for device in now.devices if not ledger.is_taken(device)]
+        taken += [share.device for share in now.shares if not ledger.has_share(now.holder, share)]
+        if now.everything:
+            ledger.hold(source, now.holder, now.devices, now.shares)
+            for key in {device.pool_key for device in now.everything}:
+                self._pools.teach(key, ledger)
+        else:
+            ledger.release(source)
+        freed = [device for device in before.devices if not ledger.is_taken(device)]
+        freed += [share.device for share in before.shares if not ledger.has_share(before.holder, share)]
+        self._note(freed, taken)
         return freed
 
     def _note(self, freed: list[DeviceID], taken: list[DeviceID]) -> None:
-        reaches = {device.pool_key: self._pools.reach_of(device.pool_key) for device in (*freed, *taken)}
-        for device in freed:
-            if reaches[device.pool_key].is_everywhere:
-                self._changes.everything_changed()
+        reaches = {device: self._pools.reach_of_device(device) for device in (*freed, *taken)}
+        if any(reaches[device].is_everywhere for device in freed):
+            self._changes.everything_changed()
         for device in taken:
-            if reaches[device.pool_key].is_everywhere:
+            if reaches[device].is_everywhere:
                 self._changes.shared_takes += 1
         for node in sorted({node for reach in reaches.values() for node in reach.nodes}):
             self._changes.changed(node)
 
 
-def _devices(allocation: AllocationResult | None) -> tuple[DeviceID, ...]:
-    """Return the devices that an allocation occupies; admin access occupies nothing."""
-    if allocation is None:
-        return ()
-    return tuple(result.device_id for result in allocation.devices.results if not result.admin_access)
-
-
 def _claim_source(claim: ResourceClaim) -> Source:
     return Source("claim", claim.metadata.uid)
-
-
-def _special_owner(claim: ResourceClaim) -> str:
-    """Return the uid of the pod whose special claim this is, or nothing."""
-    owner = claim.metadata.controller
-    return owner.uid if owner is not None and claim.is_special_claim_of(owner.name, owner.uid) else ""
-
-
-def _holder(claim: ResourceClaim) -> Holder:
-    """Return an identity that a claim has already while it is only planned: the special claim is its pod's."""
-    owner = _special_owner(claim)
-    return _special_holder(owner) if owner else str(claim.key)
-
-
-def _special_holder(pod_uid: str) -> Holder:
-    return f"special claim of {pod_uid}"
 
 
 def _intent_source(pod_uid: str, intent: Intent) -> Source:

@@ -11,13 +11,16 @@ from dra_scheduling.cluster.claimbook import ClaimBook
 from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.cluster.placements import Placements
 from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.features import CARRIED_OUT, Features
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
-from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.ids import ObjectKey, PoolKey
+from dra_scheduling.model.namespaces import Namespace
 from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.pools import PoolIndex
 from dra_scheduling.pools.pieces import Reach
 from dra_scheduling.reasons import Wake
@@ -30,16 +33,17 @@ DEFAULT_SCHEDULER_NAME = "dra-scheduler"
 class Cluster:
     """Nodes, pods, claims, pools and classes, with the ledger of taken devices that follows from them."""
 
-    def __init__(self, scheduler_name: str = DEFAULT_SCHEDULER_NAME) -> None:
+    def __init__(self, scheduler_name: str = DEFAULT_SCHEDULER_NAME, features: Features = CARRIED_OUT) -> None:
         self.scheduler_name = scheduler_name
         self.changes = ChangeLog()
-        self.pools = PoolIndex()
+        self.pools = PoolIndex(features)
         self.ledger = Ledger()
         self.classes = ClassIndex()
         self.nodes: dict[str, NodeState] = {}
+        self.namespaces: dict[str, Namespace] = {}
         self.claims = ClaimBook(self.ledger, self.pools, self.changes)
         self.placements = Placements(self.nodes, self.claims, self.changes)
-        self.shapes = ShapeCache()
+        self.shapes = ShapeCache(features)
 
     def apply(self, value: KubernetesObject) -> Wake:
         """Add an object or take over its new state; return what kind of pending pods this could help."""
@@ -52,7 +56,9 @@ class Cluster:
                 return self.placements.apply_bind_request(value)
             case Node():
                 return self._apply_node(value)
-            case ResourceSlice() | DeviceClass() | ResourceClaimTemplate():
+            case Namespace():
+                return self._apply_namespace(value)
+            case ResourceSlice() | DeviceTaintRule() | DeviceClass() | ResourceClaimTemplate():
                 return self._apply_offer(value)
 
     def remove(self, kind: type[KubernetesObject], key: ObjectKey) -> Wake:
@@ -62,7 +68,9 @@ class Cluster:
             ResourceClaim: self.claims.remove,
             BindRequest: self.placements.remove_bind_request,
             Node: self._remove_node,
+            Namespace: self._remove_namespace,
             ResourceSlice: self._remove_slice,
+            DeviceTaintRule: self._remove_rule,
             DeviceClass: self._remove_class,
         }
         removal = removals.get(kind)
@@ -112,10 +120,24 @@ class Cluster:
             self.changes.changed(key.name)
         return Wake.NOTHING
 
-    def _apply_offer(self, value: ResourceSlice | DeviceClass | ResourceClaimTemplate) -> Wake:
+    def _apply_namespace(self, namespace: Namespace) -> Wake:
+        before = self.namespaces.get(namespace.metadata.name)
+        self.namespaces[namespace.metadata.name] = namespace
+        had = before is not None and before.allows_admin_access
+        return Wake.NOTHING if had == namespace.allows_admin_access else Wake.CLAIMS
+
+    def _remove_namespace(self, key: ObjectKey) -> Wake:
+        self.namespaces.pop(key.name, None)
+        return Wake.NOTHING
+
+    def _apply_offer(self, value: ResourceSlice | DeviceTaintRule | DeviceClass | ResourceClaimTemplate) -> Wake:
         match value:
             case ResourceSlice():
-                return self._reach_changed(self.pools.apply(value))
+                reach = self.pools.apply(value)
+                self.pools.teach(PoolKey(value.spec.driver, value.spec.pool.name), self.ledger)
+                return self._reach_changed(reach)
+            case DeviceTaintRule():
+                return self._reach_changed(self.pools.apply_rule(value))
             case DeviceClass():
                 revision = self.classes.revision
                 self.classes.apply(value)
@@ -125,6 +147,9 @@ class Cluster:
 
     def _remove_slice(self, key: ObjectKey) -> Wake:
         return self._reach_changed(self.pools.remove(key.name))
+
+    def _remove_rule(self, key: ObjectKey) -> Wake:
+        return self._reach_changed(self.pools.remove_rule(key.name))
 
     def _remove_class(self, key: ObjectKey) -> Wake:
         revision = self.classes.revision

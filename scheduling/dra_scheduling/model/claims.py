@@ -55,6 +55,16 @@ class DeviceSubRequest(Value, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     capacity: CapacityRequirements | None = None
 
+    @property
+    def mode(self) -> str:
+        """`ExactCount` unless the alternative says otherwise, as the server defaults it."""
+        return self.allocation_mode or EXACT_COUNT
+
+    @property
+    def wanted(self) -> int:
+        """The number of devices in mode ExactCount; 0 means 1, as the server defaults it."""
+        return self.count or 1
+
 
 class DeviceRequest(Value, frozen=True):
     """A named request: either `exactly` or `firstAvailable`."""

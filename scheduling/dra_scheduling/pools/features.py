@@ -1,31 +1,49 @@
-"""What a device may need of a scheduler beyond being free, and whether this scheduler can give it."""
+"""What a device may need of a scheduler beyond being free, and the feature gate that it needs for it."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dra_scheduling.features import (
+    BINDING_CONDITIONS,
+    COMPATIBILITY_GROUPS,
+    CONSUMABLE_CAPACITY,
+    NODE_ALLOCATABLE,
+    PARTITIONABLE_DEVICES,
+    Features,
+)
 from dra_scheduling.model.slices import Device
-
-BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 
 
 class Need(NamedTuple):
     """A feature that some devices need; a scheduler without it must not hand them out."""
 
-    name: str
+    gate: str
     is_needed_by: Callable[[Device], bool]
 
 
-def _is_tainted(device: Device) -> bool:
-    return any(taint.effect in BLOCKING_EFFECTS for taint in device.taints)
-
-
 def _has_binding_conditions(device: Device) -> bool:
-    return bool(device.binding_conditions or device.binding_failure_conditions)
+    return bool(device.binding_conditions or device.binding_failure_conditions or device.binds_to_node)
 
 
-UNSUPPORTED_NEEDS = (
-    Need("consumesCounters", lambda device: bool(device.consumes_counters)),
-    Need("allowMultipleAllocations", lambda device: device.allow_multiple_allocations),
-    Need("taints", _is_tainted),
-    Need("bindingConditions", _has_binding_conditions),
+NEEDS = (
+    Need(PARTITIONABLE_DEVICES, lambda device: bool(device.consumes_counters)),
+    Need(CONSUMABLE_CAPACITY, lambda device: device.allow_multiple_allocations),
+    Need(BINDING_CONDITIONS, _has_binding_conditions),
+    Need(COMPATIBILITY_GROUPS, lambda device: bool(device.compatibility_groups)),
+    Need(NODE_ALLOCATABLE, lambda device: bool(device.node_allocatable_resources)),
 )
+
+
+def unmet_needs(devices: tuple[Device, ...], features: Features) -> dict[str, int]:
+    """Return, for every gate that is off, the devices (as bits) that need it; gates nobody needs are left out."""
+    found: dict[str, int] = {}
+    for need in NEEDS:
+        if features.has(need.gate):
+            continue
+        mask = 0
+        for number, device in enumerate(devices):
+            if need.is_needed_by(device):
+                mask |= 1 << number
+        if mask:
+            found[need.gate] = mask
+    return found

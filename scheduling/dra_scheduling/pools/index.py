@@ -4,165 +4,25 @@ A pool is a driver and a name. Only slices of its highest generation in the whol
 all there is judged for the whole cluster too, before anything is filtered by node.
 """
 
-from collections.abc import Hashable
-from typing import TypeVar
-
+from dra_scheduling.features import DEFAULT_FEATURES, DEVICE_TAINT_RULES, DEVICE_TAINTS, Features
+from dra_scheduling.ledger import Charge, Ledger
 from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.slices import Device, ResourceSlice
-from dra_scheduling.pools.nodepools import NodePool, Problem, Sight
-from dra_scheduling.pools.pieces import EVERY_NODE, NO_NODE, NodePlace, Piece, Placements, Reach, reached_from
+from dra_scheduling.model.tainting import DeviceTaintRule
+from dra_scheduling.pools.counters import charge_of
+from dra_scheduling.pools.generations import INCOMPLETE, INVALID, Pool, number_of
+from dra_scheduling.pools.nodepools import NodePool, Problem
+from dra_scheduling.pools.pieces import EVERY_NODE, NO_NODE, NodePlace, Piece, Reach
 
-__all__ = ["EVERY_NODE", "NO_NODE", "NodePlace", "NodePool", "PoolIndex", "Problem", "Reach"]
-
-INCOMPLETE = "PoolIncomplete"
-INVALID = "PoolInvalid"
-K = TypeVar("K", bound=Hashable)
-
-
-class Generation:
-    """The slices of one pool that carry one generation number, with what tells whether they are all there."""
-
-    __slots__ = ("anchored", "clashing", "counts", "homes", "number", "pieces", "views", "wide")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.pieces: dict[str, Piece] = {}
-        self.counts: dict[int, int] = {}
-        self.homes: dict[str, tuple[Piece, ...]] = {}
-        self.clashing: set[str] = set()
-        self.anchored: dict[str, dict[str, Piece]] = {}
-        self.wide: dict[Placements, dict[str, Piece]] = {}
-        self.views: dict[tuple[tuple[str, int], ...], NodePool] = {}
-
-    def add(self, piece: Piece) -> None:
-        """Take in a slice that is not there yet."""
-        self.views.clear()
-        self.pieces[piece.name] = piece
-        declared = piece.content.spec.pool.resource_slice_count
-        self.counts[declared] = self.counts.get(declared, 0) + 1
-        alone = (piece,)
-        for device in piece.devices:
-            others = self.homes.get(device.name)
-            if others:
-                self.clashing.add(device.name)
-            self.homes[device.name] = (*others, piece) if others else alone
-        if piece.reach.is_everywhere:
-            self.wide.setdefault(piece.placements, {})[piece.name] = piece
-        for node in piece.reach.nodes:
-            self.anchored.setdefault(node, {})[piece.name] = piece
-
-    def remove(self, piece: Piece) -> None:
-        """Let a slice go that is there."""
-        self.views.clear()
-        del self.pieces[piece.name]
-        declared = piece.content.spec.pool.resource_slice_count
-        self.counts[declared] -= 1
-        if not self.counts[declared]:
-            del self.counts[declared]
-        for name in {device.name for device in piece.devices}:
-            self._leave_home(name, piece)
-        if piece.reach.is_everywhere:
-            _take_out(self.wide, piece.placements, piece)
-        for node in piece.reach.nodes:
-            _take_out(self.anchored, node, piece)
-
-    def problem(self) -> Problem | None:
-        """Return why the devices must not be handed out, or None."""
-        if len(self.counts) > 1:
-            counts = ", ".join(map(str, sorted(self.counts)))
-            return Problem(INVALID, f"its slices disagree on resourceSliceCount ({counts})")
-        if self.clashing:
-            return Problem(INVALID, f"it has two devices called {min(self.clashing)}")
-        expected = next(iter(self.counts))
-        if len(self.pieces) != expected:
-            seen = f"{len(self.pieces)} of {expected} slices of generation {self.number} seen"
-            return Problem(INCOMPLETE, f"it is being updated, {seen}")
-        return None
-
-    def view(self, pool: "Pool", place: NodePlace) -> NodePool:
-        """Return the pool as the node sees it; nodes that reach the same devices get the same object."""
-        seen = [(piece, piece.visible_on(place)) for piece in self.anchored.get(place.name, {}).values()]
-        for placements, pieces in self.wide.items():
-            reached = reached_from(placements, place)
-            if reached:
-                seen += [(piece, reached & piece.everything) for piece in pieces.values()]
-        seen = sorted((pair for pair in seen if pair[1]), key=lambda pair: pair[0].name)
-        content = tuple((piece.name, mask) for piece, mask in seen)
-        found = self.views.get(content)
-        if found is None:
-            found = self.views[content] = NodePool(pool.key, pool, _line_up(seen))
-        return found
-
-    def _leave_home(self, name: str, piece: Piece) -> None:
-        others = tuple(home for home in self.homes[name] if home is not piece)
-        if others:
-            self.homes[name] = others
-        else:
-            del self.homes[name]
-        if len(others) <= 1:
-            self.clashing.discard(name)
-
-
-class Pool:
-    """All slices of one driver's pool, obsolete ones included: a slice may be replaced before its successor is seen."""
-
-    __slots__ = ("_generations", "current", "key", "nodes", "problem", "wide")
-
-    def __init__(self, key: PoolKey) -> None:
-        self.key = key
-        self.current = Generation(-1)
-        self.problem: Problem | None = None
-        self.nodes: dict[str, int] = {}
-        self.wide = 0
-        self._generations: dict[int, Generation] = {}
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether no slice is left."""
-        return not self._generations
-
-    @property
-    def reach(self) -> Reach:
-        """The nodes that any slice of the pool could be reached from."""
-        return EVERY_NODE if self.wide else Reach(frozenset(self.nodes))
-
-    @property
-    def standing(self) -> tuple[int, str]:
-        """What changes for every node of the pool at once: its generation, and whether it is complete and valid."""
-        return self.current.number, self.problem.reason if self.problem is not None else ""
-
-    def add(self, piece: Piece) -> None:
-        """Take in a slice that is not there yet."""
-        number = piece.content.spec.pool.generation
-        self._generations.setdefault(number, Generation(number)).add(piece)
-        self.wide += piece.reach.is_everywhere
-        for node in piece.reach.nodes:
-            self.nodes[node] = self.nodes.get(node, 0) + 1
-        self._look_again()
-
-    def remove(self, piece: Piece) -> None:
-        """Let a slice go that is there."""
-        number = piece.content.spec.pool.generation
-        self._generations[number].remove(piece)
-        if not self._generations[number].pieces:
-            del self._generations[number]
-        self.wide -= piece.reach.is_everywhere
-        for node in piece.reach.nodes:
-            self.nodes[node] -= 1
-            if not self.nodes[node]:
-                del self.nodes[node]
-        self._look_again()
-
-    def _look_again(self) -> None:
-        if self._generations:
-            self.current = self._generations[max(self._generations)]
-            self.problem = self.current.problem()
+__all__ = ["EVERY_NODE", "INCOMPLETE", "INVALID", "NO_NODE", "NodePlace", "NodePool", "PoolIndex", "Problem", "Reach"]
 
 
 class PoolIndex:
     """Every pool of the cluster. It changes only through `apply` and `remove`, one slice at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, features: Features = DEFAULT_FEATURES) -> None:
+        self.features = features
+        self._rules: dict[str, DeviceTaintRule] = {}
         self._pieces: dict[str, Piece] = {}
         self._pools: dict[PoolKey, Pool] = {}
         self._anchored: dict[str, set[PoolKey]] = {}
@@ -174,12 +34,25 @@ class PoolIndex:
         known = self._pieces.get(piece.metadata.name)
         if known is not None and known.content.spec == piece.spec:
             return NO_NODE
-        return self._exchange(known, Piece(piece))
+        return self._exchange(known, Piece(piece, self.features, self._rules_in_order()))
 
     def remove(self, slice_name: str) -> Reach:
         """Let a slice go; return the nodes that this may concern."""
         known = self._pieces.get(slice_name)
         return NO_NODE if known is None else self._exchange(known, None)
+
+    def apply_rule(self, rule: DeviceTaintRule) -> Reach:
+        """Let a taint rule hold, instead of the one of its name; return the nodes that this may concern."""
+        before = self._rules.get(rule.metadata.name)
+        if before is not None and before.spec == rule.spec:
+            return NO_NODE
+        self._rules[rule.metadata.name] = rule
+        return self._follow_rules([rule] if before is None else [before, rule])
+
+    def remove_rule(self, name: str) -> Reach:
+        """Let a taint rule hold no more; return the nodes that this may concern."""
+        before = self._rules.pop(name, None)
+        return NO_NODE if before is None else self._follow_rules([before])
 
     def on_node(self, node: NodePlace) -> tuple[NodePool, ...]:
         """Return the pools that the node reaches, by driver and pool name.
@@ -195,6 +68,14 @@ class PoolIndex:
             self._on_node[node.name] = found
         return found
 
+    def wide(self) -> tuple[Pool, ...]:
+        """Return the pools that nodes could reach by their labels, those that do not exist yet included, in order."""
+        return tuple(self._pools[key] for key in sorted(self._wide))
+
+    def find(self, key: PoolKey) -> Pool | None:
+        """Return the pool of that name."""
+        return self._pools.get(key)
+
     def forget_node(self, name: str) -> None:
         """Drop what is kept for a node that went or whose labels changed."""
         self._on_node.pop(name, None)
@@ -209,6 +90,31 @@ class PoolIndex:
         pool = self._pools.get(key)
         return None if pool is None else pool.problem
 
+    def reach_of_device(self, device: DeviceID) -> Reach:
+        """Return the nodes that notice when the device is taken or becomes free.
+
+        Where a pool has shared counters, these are all nodes of the pool.
+        """
+        pool = self._pools.get(device.pool_key)
+        if pool is None:
+            return NO_NODE
+        home = self._home(device)
+        if home is None or pool.totals:
+            return pool.reach
+        return home.placement(number_of(home, device.device)).reach
+
+    def teach(self, key: PoolKey, ledger: Ledger) -> None:
+        """Let the ledger remember what taken devices of the pool draw from its counters, as far as it is published."""
+        pool = self._pools.get(key)
+        if pool is None:
+            return
+
+        def charge(name: str) -> Charge | None:
+            device = pool.current.device(name)
+            return None if device is None else charge_of(device)
+
+        ledger.learn(key, charge)
+
     def problems(self) -> tuple[tuple[PoolKey, Problem], ...]:
         """Return the pools whose devices must not be handed out, in order, with the reasons."""
         return tuple((key, pool.problem) for key, pool in sorted(self._pools.items()) if pool.problem is not None)
@@ -216,12 +122,12 @@ class PoolIndex:
     def device(self, device: DeviceID) -> Device | None:
         """Return the device as its pool's present generation publishes it, or None where it does not."""
         home = self._home(device)
-        return None if home is None else home.devices[_number(home, device.device)]
+        return None if home is None else home.devices[number_of(home, device.device)]
 
     def is_reachable(self, device: DeviceID, node: NodePlace) -> bool:
         """Whether the device is published and the node reaches it."""
         home = self._home(device)
-        return home is not None and bool(home.visible_on(node) >> _number(home, device.device) & 1)
+        return home is not None and bool(home.visible_on(node) >> number_of(home, device.device) & 1)
 
     def _home(self, device: DeviceID) -> Piece | None:
         pool = self._pools.get(device.pool_key)
@@ -234,15 +140,16 @@ class PoolIndex:
         before = {key: self._pools[key].standing for key in keys if key in self._pools}
         touched = NO_NODE
         for piece in exchanged:
-            touched |= piece.reach
+            has_counters = piece.charges or piece.content.spec.shared_counters
+            touched |= self.reach_of(piece.key) if has_counters else piece.reach
         if old is not None:
             del self._pieces[old.name]
             self._pools[old.key].remove(old)
         if new is not None:
             self._pieces[new.name] = new
-            self._pools.setdefault(new.key, Pool(new.key)).add(new)
+            self._pools.setdefault(new.key, Pool(new.key, self.features)).add(new)
         for key in keys:
-            if self._pools[key].standing != before.get(key):
+            if self._pools[key].standing != before.get(key) or self._pools[key].totals:
                 touched |= self._pools[key].reach
         for piece in exchanged:
             self._register(piece)
@@ -268,27 +175,25 @@ class PoolIndex:
         if pool.is_gone:
             del self._pools[pool.key]
 
+    def _rules_in_order(self) -> list[DeviceTaintRule]:
+        if not (self.features.has(DEVICE_TAINT_RULES) and self.features.has(DEVICE_TAINTS)):
+            return []
+        return [rule for _, rule in sorted(self._rules.items())]
+
+    def _follow_rules(self, changed: list[DeviceTaintRule]) -> Reach:
+        """Taint anew what the changed rules select; return its reach."""
+        rules = self._rules_in_order()
+        touched = NO_NODE
+        for piece in self._pieces.values():
+            if any(piece.is_selected_by(rule) for rule in changed):
+                piece.follow(rules)
+                self._pools[piece.key].forget_views()
+                touched |= self.reach_of(piece.key)
+        self._forget(touched)
+        return touched
+
     def _forget(self, touched: Reach) -> None:
         if touched.is_everywhere:
             self._on_node.clear()
         for node in touched.nodes:
             self._on_node.pop(node, None)
-
-
-def _take_out(groups: dict[K, dict[str, Piece]], key: K, piece: Piece) -> None:
-    """Remove a slice from its group, and the group with the last one."""
-    del groups[key][piece.name]
-    if not groups[key]:
-        del groups[key]
-
-
-def _line_up(seen: list[tuple[Piece, int]]) -> tuple[Sight, ...]:
-    sights, offset = [], 0
-    for piece, mask in seen:
-        sights.append(Sight(piece=piece, visible=mask, offset=offset))
-        offset += len(piece.devices)
-    return tuple(sights)
-
-
-def _number(home: Piece, name: str) -> int:
-    return next(number for number, device in enumerate(home.devices) if device.name == name)

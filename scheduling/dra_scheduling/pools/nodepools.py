@@ -1,20 +1,29 @@
 """A pool as one node sees it: the devices within reach, as bits, with the answers that a search asks for again."""
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator
-from typing import Protocol
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Protocol, TypeVar
 
 import msgspec
 
-from dra_scheduling.ledger import Ledger
+from dra_scheduling.features import LIST_ATTRIBUTES, Features
+from dra_scheduling.ledger import Charge, CounterKey, Ledger, TakenDevices
 from dra_scheduling.model.ids import PoolKey
-from dra_scheduling.model.slices import Device, DeviceAttribute
+from dra_scheduling.model.slices import Device
+from dra_scheduling.pools.attributes import AttributeKey, values_of
 from dra_scheduling.pools.bits import members
+from dra_scheduling.pools.counters import CounterState
+from dra_scheduling.pools.faces import Asking, Face, face_of
 from dra_scheduling.pools.pieces import MAX_KEPT_ANSWERS, Piece, Placement
-from dra_scheduling.pools.selections import Selection
+from dra_scheduling.pools.selections import Selection, Wish
+from dra_scheduling.pools.sharing import Amounts, portion, room, satisfies
+from dra_scheduling.pools.stock import NO_PROFILE, Profile, Spending, Stock
 
-AttributeKey = tuple[str, Hashable]
-"""A value with its kind, because `1`, `true` and `"1"` are different values."""
+MAX_KEPT_FACES = 16
+"""Every node keeps its faces, so that they are few; one is made anew in some microseconds."""
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -31,13 +40,35 @@ class PoolState(Protocol):
     def problem(self) -> Problem | None:
         """Why no device may be handed out, or None for a complete and valid pool."""
 
+    @property
+    def totals(self) -> Mapping[CounterKey, int]:
+        """The shared counters of the pool."""
+
+    @property
+    def version(self) -> object:
+        """Another object after every change of the pool's slices."""
+
+    def counter_state(self, taken: TakenDevices) -> CounterState:
+        """Return what has been drawn from the counters."""
+
+
+@lru_cache(maxsize=4096)
+def _profile(spendings: tuple[Spending, ...]) -> Profile:
+    return Profile(spendings)
+
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Which devices a selection takes (`matching`), which of those may be handed out (`usable`), where it failed."""
+    """Which devices a wish means (`matching`), and which of those may be handed out at all (`usable`).
+
+    Not meant are devices on which a selector failed (`failed`) and selected ones that can never give the capacity asked
+    for (`lacking`). `tainted` ones are meant, and not usable because a taint is not tolerated.
+    """
 
     matching: int
     usable: int
-    failed: int
+    failed: int = 0
+    lacking: int = 0
+    tainted: int = 0
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,77 +86,147 @@ class NodePool:
     """
 
     __slots__ = (
-        "_free",
+        "_faces",
+        "_features",
         "_groups",
         "_offsets",
+        "_portions",
+        "_selected",
         "_stamp",
+        "_stock",
         "_verdicts",
         "everything",
+        "has_conditions",
         "key",
         "pinned",
         "pool",
+        "profile",
+        "shareable",
         "sights",
         "width",
     )
 
-    def __init__(self, key: PoolKey, pool: PoolState, sights: tuple[Sight, ...]) -> None:
+    def __init__(self, key: PoolKey, pool: PoolState, sights: tuple[Sight, ...], features: Features) -> None:
         self.key = key
         self.pool = pool
         self.sights = sights
         self.width = sights[-1].offset + len(sights[-1].piece.devices) if sights else 0
-        self.everything = 0
-        self.pinned = 0
+        self.everything = self.pinned = self.shareable = 0
         for sight in sights:
             self.everything |= sight.visible << sight.offset
             self.pinned |= (sight.visible & sight.piece.pinned) << sight.offset
-        self._verdicts: dict[Selection, Verdict] = {}
+            self.shareable |= (sight.visible & sight.piece.shareable) << sight.offset
+        self.has_conditions = any(sight.piece.has_conditions for sight in sights)
+        self.profile = _profile(_spendings(sights)) if any(sight.piece.charges for sight in sights) else NO_PROFILE
+        self._features = features
+        self._verdicts: dict[Wish, Verdict] = {}
+        self._selected: dict[Selection, tuple[int, int]] = {}
+        self._portions: dict[Wish, dict[int, Amounts]] = {}
         self._groups: dict[str, dict[AttributeKey, int]] = {}
+        self._faces: dict[Asking, tuple[Stock, Face]] = {}
         self._offsets = [sight.offset for sight in sights]
-        self._stamp: object = None
-        self._free = self.everything
+        self._stamp: tuple[object, object] | None = None
+        self._stock = Stock(free=0)
 
-    def verdict(self, selection: Selection) -> Verdict:
-        """Return what the selection says about the devices."""
-        found = self._verdicts.get(selection)
+    def verdict(self, wish: Wish) -> Verdict:
+        """Return what the wish means of the devices, whoever has them."""
+        found = self._verdicts.get(wish)
         if found is None:
-            if len(self._verdicts) >= MAX_KEPT_ANSWERS:
-                self._verdicts.clear()
-            found = self._verdicts[selection] = self._judge(selection)
+            _bound(self._verdicts)
+            found = self._verdicts[wish] = self._judge(wish)
         return found
 
-    def free(self, ledger: Ledger) -> int:
-        """Return the devices that nobody has."""
+    def stock(self, ledger: Ledger) -> Stock:
+        """Return what is to be had."""
         taken = ledger.taken(self.key)
-        if taken is None:
-            return self.everything
-        if taken.stamp is not self._stamp:
-            mask = 0
-            names = taken.sources
-            for sight in self.sights:
-                bit = 1 << sight.offset
-                for device in sight.piece.devices:
-                    if device.name in names:
-                        mask |= bit
-                    bit <<= 1
-            self._free = self.everything & ~mask
-            self._stamp = taken.stamp
-        return self._free
+        stamp = self._stamp
+        now = None if taken is None else taken.stamp
+        version = self.pool.version if self.profile.consumers else None
+        if stamp is None or stamp[0] is not now or stamp[1] is not version:
+            self._stock = self.stock_with(taken)
+            self._stamp = (now, version)
+        return self._stock
+
+    def stock_with(self, taken: TakenDevices | None) -> Stock:
+        """Return what is to be had where this is taken; nothing is kept."""
+        free, charged = self.everything, 0
+        if taken is not None:
+            dedicated, shared = self._held(taken)
+            free &= ~dedicated & ~(shared & ~self.shareable)
+            charged = shared & self.shareable
+        rooms = {number: self._room(number, taken) for number in members(self.shareable)}
+        profile = self.profile
+        if not profile.consumers:
+            return Stock(free=free, rooms=rooms, charged=charged)
+        state = CounterState({}) if taken is None else self.pool.counter_state(taken)
+        left = profile.left(self.pool.totals, state)
+        affordable = 0 if state.closed else profile.affordable(left)
+        free &= ~profile.consumers | affordable | charged
+        return Stock(free=free, rooms=rooms, charged=charged, left=left, closed=state.closed)
+
+    def roomy(self, wish: Wish, stock: Stock) -> int:
+        """Return the shareable devices that have room for what the wish takes of them."""
+        if not self.shareable:
+            return 0
+        mask = 0
+        for number, amounts in self.portions(wish).items():
+            left = stock.rooms[number]
+            if all(amount <= left[name] for name, amount in amounts):
+                mask |= 1 << number
+        return mask
+
+    def available(self, wish: Wish, stock: Stock) -> int:
+        """Return the devices that the wish could be given now."""
+        usable = self.verdict(wish).usable & stock.free
+        if self.shareable:
+            usable &= ~self.shareable | self.roomy(wish, stock)
+        return usable
+
+    def portions(self, wish: Wish) -> dict[int, Amounts]:
+        """Return what the wish takes of each matching shareable device, by bit number."""
+        found = self._portions.get(wish)
+        if found is None:
+            _bound(self._portions)
+            found = self._portions[wish] = {}
+            for number in members(self.verdict(wish).matching & self.shareable):
+                amounts = portion(self.device(number), self.key.driver, wish.capacity)
+                if amounts is not None:
+                    found[number] = amounts
+        return found
+
+    def face(self, asking: Asking, ledger: Ledger) -> Face:
+        """Return what a search for this sees here: pools with one face can be decided once."""
+        return self.face_with(asking, self.stock(ledger))
+
+    def face_with(self, asking: Asking, stock: Stock) -> Face:
+        """Return what a search for this sees where that is to be had."""
+        known = self._faces.get(asking)
+        if known is not None and known[0] is stock:
+            return known[1]
+        if len(self._faces) >= MAX_KEPT_FACES:
+            self._faces.clear()
+        face = face_of(self._features_of(asking, stock))
+        self._faces[asking] = (stock, face)
+        return face
 
     def groups(self, attribute: str) -> dict[AttributeKey, int]:
-        """Return the devices by their value of a fully qualified attribute; those without it are in no group."""
+        """Return the devices by their values of a fully qualified attribute; those without it are in no group.
+
+        A device whose attribute is a list is in the groups of all its values.
+        """
         found = self._groups.get(attribute)
         if found is None:
-            if len(self._groups) >= MAX_KEPT_ANSWERS:
-                self._groups.clear()
+            _bound(self._groups)
             found = self._groups[attribute] = {}
+            has_lists = self._features.has(LIST_ATTRIBUTES)
             for number in members(self.everything):
-                value = attribute_of(self.device(number), self.key.driver, attribute)
-                if value is not None:
+                values = values_of(self.device(number), self.key.driver, attribute)
+                for value in values if has_lists or not values.is_list else ():
                     found[value] = found.get(value, 0) | 1 << number
         return found
 
     def needing(self, mask: int) -> dict[str, int]:
-        """Return how many devices of the mask need each feature that is not offered."""
+        """Return how many devices of the mask need each feature that is off."""
         counts: dict[str, int] = {}
         for sight in self.sights:
             for name, devices in sight.piece.needs.items():
@@ -136,7 +237,7 @@ class NodePool:
 
     def failures(self, selection: Selection, mask: int) -> Iterator[tuple[int, str]]:
         """Yield the failing program's index and its error for each device of the mask that the selection failed on."""
-        for number in members(mask & self.verdict(selection).failed):
+        for number in members(mask & self._select(selection)[1]):
             sight, inner = self._place(number)
             for index, program in enumerate(selection.programs):
                 text = sight.piece.error_text(program, inner)
@@ -158,32 +259,106 @@ class NodePool:
         sight = self.sights[bisect_right(self._offsets, number) - 1]
         return sight, number - sight.offset
 
-    def _judge(self, selection: Selection) -> Verdict:
-        matching = usable = failed = 0
+    def _select(self, selection: Selection) -> tuple[int, int]:
+        found = self._selected.get(selection)
+        if found is None:
+            _bound(self._selected)
+            selected = failed = 0
+            for sight in self.sights:
+                chosen, wrong = sight.visible, 0
+                for program in selection.programs:
+                    chosen, errors = sight.piece.judge(program, chosen)
+                    wrong |= errors
+                selected |= chosen << sight.offset
+                failed |= wrong << sight.offset
+            found = self._selected[selection] = (selected, failed)
+        return found
+
+    def _judge(self, wish: Wish) -> Verdict:
+        selected, failed = self._select(wish.selection)
+        closed = tainted = 0
         for sight in self.sights:
-            chosen, wrong = sight.visible, 0
-            for program in selection.programs:
-                selected, errors = sight.piece.judge(program, chosen)
-                wrong |= errors
-                chosen = selected
-            matching |= chosen << sight.offset
-            usable |= (chosen & ~sight.piece.unusable) << sight.offset
-            failed |= wrong << sight.offset
-        return Verdict(matching=matching, usable=usable, failed=failed)
+            closed |= sight.piece.unusable << sight.offset
+            if sight.piece.taints:
+                tainted |= sight.piece.closed_to(wish.tolerations) << sight.offset
+        lacking = self._lacking(wish, selected)
+        matching = selected & ~lacking
+        return Verdict(
+            matching=matching,
+            usable=matching & ~closed & ~tainted,
+            failed=failed,
+            lacking=lacking,
+            tainted=matching & tainted & ~closed,
+        )
+
+    def _lacking(self, wish: Wish, selected: int) -> int:
+        """Return the selected devices that can never give the capacity that is asked for."""
+        mask, driver = 0, self.key.driver
+        for number in members(selected if wish.capacity else selected & self.shareable):
+            device = self.device(number)
+            if device.allow_multiple_allocations:
+                fits = portion(device, driver, wish.capacity) is not None
+            else:
+                fits = satisfies(device, driver, wish.capacity)
+            if not fits:
+                mask |= 1 << number
+        return mask
+
+    def _held(self, taken: TakenDevices) -> tuple[int, int]:
+        """Return the devices that somebody has for himself, and those that are shared."""
+        dedicated = shared = 0
+        for sight in self.sights:
+            bit = 1 << sight.offset
+            for device in sight.piece.devices:
+                if device.name in taken.dedicated:
+                    dedicated |= bit
+                if device.name in taken.shared:
+                    shared |= bit
+                bit <<= 1
+        return dedicated, shared
+
+    def _room(self, number: int, taken: TakenDevices | None) -> dict[str, int]:
+        device = self.device(number)
+        return room(device, self.key.driver, taken.consumed(device.name) if taken is not None else {})
+
+    def _features_of(self, asking: Asking, stock: Stock) -> Hashable:
+        answers = []
+        for wish in asking.wishes:
+            verdict = self.verdict(wish)
+            answers.append((verdict, self.available(wish, stock)))
+        sharing: Hashable = ()
+        if self.shareable:
+            sharing = (
+                self.shareable,
+                stock.charged,
+                tuple((number, tuple(left.items())) for number, left in stock.rooms.items()),
+                tuple(tuple(self.portions(wish).items()) for wish in asking.wishes),
+            )
+        groups = tuple((name, tuple(self.groups(name).items())) for name in asking.attributes)
+        return (
+            self.key.driver,
+            self.width,
+            self.has_conditions,
+            stock.free,
+            tuple(answers),
+            groups,
+            sharing,
+            self.profile,
+            stock.left,
+            stock.closed,
+        )
 
 
-def attribute_of(device: Device, driver: str, name: str) -> AttributeKey | None:
-    """Return the device's value of a fully qualified attribute, or None where it has none that can be compared.
-
-    An attribute without a domain belongs to the driver's domain. Lists cannot be compared.
-    """
-    found = device.attributes.get(name)
-    if found is None:
-        domain, _, short = name.rpartition("/")
-        found = device.attributes.get(short) if domain == driver else None
-    return None if found is None else _key(found)
+def _spendings(sights: Sequence[Sight]) -> tuple[Spending, ...]:
+    found: dict[Charge, int] = {}
+    for sight in sights:
+        for number, charge in enumerate(sight.piece.charges):
+            if charge and sight.visible >> number & 1:
+                found[charge] = found.get(charge, 0) | 1 << sight.offset + number
+    return tuple(Spending(devices=mask, charge=charge) for charge, mask in sorted(found.items()))
 
 
-def _key(value: DeviceAttribute) -> AttributeKey | None:
-    scalars = (("int", value.int_), ("bool", value.bool_), ("string", value.string), ("version", value.version))
-    return next(((kind, scalar) for kind, scalar in scalars if scalar is not None), None)
+def _bound(kept: dict[K, V]) -> None:
+    """Forget everything once too much is kept: users write selectors, so their number has no bound of its own."""
+    if len(kept) >= MAX_KEPT_ANSWERS:
+        kept.clear()

@@ -1,18 +1,25 @@
 """A ResourceSlice with what is worked out about its devices once and for all of its life."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from dra_scheduling.cel import DeviceView, EvaluationError, Program
-from dra_scheduling.model.ids import PoolKey
-from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorTerm
+from dra_scheduling.features import BINDING_CONDITIONS, DEVICE_TAINTS, PARTITIONABLE_DEVICES, Features
+from dra_scheduling.ledger import Charge
+from dra_scheduling.model.ids import DeviceID, PoolKey
+from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorTerm, Taint, Toleration
 from dra_scheduling.model.slices import Device, ResourceSlice
+from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.pools.bits import members
-from dra_scheduling.pools.features import UNSUPPORTED_NEEDS
+from dra_scheduling.pools.counters import charge_of
+from dra_scheduling.pools.features import unmet_needs
 from dra_scheduling.pools.views import device_view
 from dra_scheduling.requirements import term_matches
 
+BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
+"""A device with such a taint is for those who tolerate it; other effects, unknown ones too, mean nothing here."""
+NOTHING_KNOWN = (0, 0, 0)
 MAX_KEPT_ANSWERS = 256
 """Answers are kept for this many programs a slice. Users write selectors, so their number has no bound of its own."""
 
@@ -104,33 +111,76 @@ class Piece:
 
     __slots__ = (
         "_answers",
+        "_features",
+        "charges",
         "content",
         "devices",
         "everything",
+        "has_conditions",
         "key",
         "name",
         "needs",
         "pinned",
         "placements",
         "reach",
+        "shareable",
+        "taints",
         "unusable",
     )
 
-    def __init__(self, content: ResourceSlice) -> None:
+    def __init__(self, content: ResourceSlice, features: Features, rules: Iterable[DeviceTaintRule] = ()) -> None:
         spec = content.spec
+        self._features = features
         self.content = content
         self.name = content.metadata.name
         self.key = PoolKey(spec.driver, spec.pool.name)
         self.devices = spec.devices
         self.everything = (1 << len(spec.devices)) - 1
-        self.placements = _placements(content)
+        self.placements = _placements(content, features)
         self.reach = _reach(self.placements)
         self.pinned = _pinned(spec.devices, self.placements)
-        self.needs = _needs(spec.devices)
+        self.shareable = _mask_of([device.allow_multiple_allocations for device in spec.devices])
+        self.has_conditions = features.has(BINDING_CONDITIONS) and any(
+            device.binding_conditions or device.binding_failure_conditions for device in spec.devices
+        )
+        self.charges: tuple[Charge, ...] = ()
+        if any(device.consumes_counters for device in spec.devices):
+            self.charges = tuple(charge_of(device) for device in spec.devices)
+        self.needs = unmet_needs(spec.devices, features)
         self.unusable = 0
         for mask in self.needs.values():
             self.unusable |= mask
-        self._answers: dict[Program, list[int]] = {}
+        self.taints: dict[int, tuple[Taint, ...]] = {}
+        self.follow(rules)
+        self._answers: dict[Program, tuple[int, int, int]] = {}
+
+    def follow(self, rules: Iterable[DeviceTaintRule]) -> None:
+        """Let the devices have their own taints and those of the rules that select them, and no others."""
+        self.taints = {}
+        if not self._features.has(DEVICE_TAINTS):
+            return
+        mine = [rule for rule in rules if self.is_selected_by(rule)]
+        for number, device in enumerate(self.devices):
+            taints = device.taints
+            if mine:
+                id_ = DeviceID(*self.key, device.name)
+                taints = (*taints, *(rule.spec.taint for rule in mine if _selects(rule, id_)))
+            blocking = tuple(taint for taint in taints if taint.effect in BLOCKING_EFFECTS)
+            if blocking:
+                self.taints[number] = blocking
+
+    def is_selected_by(self, rule: DeviceTaintRule) -> bool:
+        """Whether the rule may taint devices of the pool."""
+        selector, pool = rule.spec.device_selector, self.key
+        return selector is None or (selector.driver in {None, pool.driver} and selector.pool in {None, pool.pool})
+
+    def closed_to(self, tolerations: tuple[Toleration, ...]) -> int:
+        """Return the devices with a taint that none of the tolerations covers."""
+        mask = 0
+        for number, taints in self.taints.items():
+            if not all(any(toleration.tolerates(taint) for toleration in tolerations) for taint in taints):
+                mask |= 1 << number
+        return mask
 
     def visible_on(self, place: NodePlace) -> int:
         """Return the devices that the node reaches."""
@@ -145,15 +195,17 @@ class Piece:
 
         Every device is evaluated at most once a program, and only when somebody asks for it.
         """
-        answer = self._answers.get(program)
-        if answer is None:
+        known, selected, failed = self._answers.get(program, NOTHING_KNOWN)
+        unknown = asked & ~known
+        if unknown:
+            more, wrong = self._evaluate(program, unknown)
+            selected |= more
+            failed |= wrong
             if len(self._answers) >= MAX_KEPT_ANSWERS:
                 self._answers.clear()
-            answer = self._answers[program] = [0, 0, 0]
-        unknown = asked & ~answer[0]
-        if unknown:
-            self._evaluate(program, unknown, answer)
-        return answer[1] & asked, answer[2] & asked
+            # One assignment: searches that run side by side may evaluate the same device, but none loses an answer.
+            self._answers[program] = (known | unknown, selected, failed)
+        return selected & asked, failed & asked
 
     def error_text(self, program: Program, number: int) -> str:
         """Return why the program fails on the device; empty if it does not."""
@@ -163,14 +215,15 @@ class Piece:
             return str(error)
         return ""
 
-    def _evaluate(self, program: Program, unknown: int, answer: list[int]) -> None:
-        for devices, view in self._told_apart(program, unknown):
+    def _evaluate(self, program: Program, asked: int) -> tuple[int, int]:
+        selected = failed = 0
+        for devices, view in self._told_apart(program, asked):
             try:
                 if program.evaluate(view):
-                    answer[1] |= devices
+                    selected |= devices
             except EvaluationError:
-                answer[2] |= devices
-        answer[0] |= unknown
+                failed |= devices
+        return selected, failed
 
     def _told_apart(self, program: Program, devices: int) -> Iterator[tuple[int, DeviceView]]:
         """Yield sets of devices that are all the same to the program, each as the program sees it.
@@ -184,9 +237,11 @@ class Piece:
             yield 1 << number, device_view(self.key.driver, self.devices[number])
 
 
-def _placements(content: ResourceSlice) -> Placements:
+def _placements(content: ResourceSlice, features: Features) -> Placements:
     """Return one placement for the whole slice, or one a device where the devices say it themselves."""
     spec = content.spec
+    if spec.per_device_node_selection and not features.has(PARTITIONABLE_DEVICES):
+        return Placement(is_closed=True)
     if spec.per_device_node_selection:
         return tuple(
             Placement.of(device.node_name, device.node_selector)
@@ -216,14 +271,13 @@ def _pinned(devices: tuple[Device, ...], placements: Placements) -> int:
     return mask
 
 
-def _needs(devices: tuple[Device, ...]) -> Mapping[str, int]:
-    """Return, for every feature that is not offered, the devices that need it; features nobody needs are left out."""
-    found: dict[str, int] = {}
-    for need in UNSUPPORTED_NEEDS:
-        mask = 0
-        for number, device in enumerate(devices):
-            if need.is_needed_by(device):
-                mask |= 1 << number
-        if mask:
-            found[need.name] = mask
-    return found
+def _mask_of(truths: Iterable[bool]) -> int:
+    mask = 0
+    for number, truth in enumerate(truths):
+        mask |= truth << number
+    return mask
+
+
+def _selects(rule: DeviceTaintRule, device: DeviceID) -> bool:
+    selector = rule.spec.device_selector
+    return selector is None or selector.selects(device)

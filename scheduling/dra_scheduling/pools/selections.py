@@ -1,9 +1,11 @@
-"""Compiled selectors of a request, class first, as one object that answers can be kept under."""
+"""What one request looks for in a device, as one object that answers can be kept under."""
 
 from functools import lru_cache
 from typing import NamedTuple
 
 from dra_scheduling.cel import Program, compile_selector
+from dra_scheduling.model.nodeselection import Toleration
+from dra_scheduling.pools.sharing import Amounts
 
 
 class SelectorText(NamedTuple):
@@ -34,3 +36,23 @@ class Selection:
 def selection(texts: tuple[SelectorText, ...]) -> Selection:
     """Return the selection of these selectors; equal texts give the same object. Raises `CompileError`."""
     return Selection(texts)
+
+
+class Wish:
+    """What makes a device suitable for a request: selectors, tolerated taints, amounts of capacity.
+
+    One object stands for one content, so that answers are found by identity.
+    """
+
+    __slots__ = ("capacity", "selection", "tolerations")
+
+    def __init__(self, selected: Selection, tolerations: tuple[Toleration, ...], capacity: Amounts) -> None:
+        self.selection = selected
+        self.tolerations = tolerations
+        self.capacity = capacity
+
+
+@lru_cache(maxsize=4096)
+def wish(selected: Selection, tolerations: tuple[Toleration, ...] = (), capacity: Amounts = ()) -> Wish:
+    """Return the wish of this content; equal contents give the same object."""
+    return Wish(selected, tolerations, capacity)

@@ -33,10 +33,11 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """The search on this node ended before it knew."""
+    """The search on this node ended before it knew; `is_postponed` if only because others had spent the budget."""
 
     refusal: Refusal
     steps: int = 0
+    is_postponed: bool = False
 
 
 Verdict = Fit | Refused | Unknown
@@ -56,7 +57,7 @@ class Summary(msgspec.Struct, frozen=True):
 class Ranking:
     """Summary of all nodes on one shape, with a heap of those that fit."""
 
-    __slots__ = ("_cursor", "_fits", "_heap", "_refusals", "_summary", "_takes", "steps")
+    __slots__ = ("_cursor", "_fits", "_heap", "_postponed", "_refusals", "_summary", "_takes", "steps")
 
     def __init__(self) -> None:
         self._cursor = -1
@@ -64,22 +65,24 @@ class Ranking:
         self._heap: list[tuple[Score, str]] = []
         self._fits: dict[str, Score] = {}
         self._refusals: dict[str, Refused | Unknown] = {}
+        self._postponed: set[str] = set()
         self._summary: Summary | None = None
         self.steps = 0
         """Search steps since the ranking was made."""
 
     def refresh(self, nodes: Iterable[str], changes: ChangeLog, look: Look) -> None:
-        """Look again at the nodes that changed since the last refresh; `nodes` are all nodes there are."""
+        """Look again at nodes that changed since the last refresh or were put off then; `nodes` are all there are."""
         changed = changes.since(self._cursor)
         self._cursor = changes.end
         if changed is Everything.EVERYTHING:
             self._fits.clear()
             self._refusals.clear()
+            self._postponed.clear()
             self._heap.clear()
             self._summary = None
             self._takes = changes.shared_takes
             changed = frozenset(nodes)
-        for node in sorted(changed):
+        for node in sorted(changed | self._postponed):
             self._judge(node, look)
 
     def best(self, changes: ChangeLog, look: Look) -> str | None:
@@ -126,6 +129,7 @@ class Ranking:
         self._summary = None
         self._fits.pop(node, None)
         self._refusals.pop(node, None)
+        self._postponed.discard(node)
         if verdict is None:
             return
         self.steps += verdict.steps
@@ -134,6 +138,8 @@ class Ranking:
             self._push(verdict.score, node)
         else:
             self._refusals[node] = verdict
+            if isinstance(verdict, Unknown) and verdict.is_postponed:
+                self._postponed.add(node)
 
     def _push(self, score: Score, node: str) -> None:
         heapq.heappush(self._heap, (score, node))

@@ -9,9 +9,11 @@ from collections import OrderedDict
 import msgspec
 
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.query import Query
 from dra_scheduling.extended.choice import Split, extended_names, split
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.extended.special import SpecialClaim, limit_refusal, special_claim
+from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.claims import DeviceClaim, ResourceClaimSpec
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.ports import HostPort, host_ports
@@ -26,12 +28,13 @@ KEPT_SHAPES = 64
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
 
-class ExtendedNeed(msgspec.Struct, frozen=True):
+class ExtendedNeed(msgspec.Struct, frozen=True, kw_only=True):
     """What a pod needs on nodes that offer the same of its extended resources: from the node itself, and from DRA."""
 
     node: Resources
     special: SpecialClaim | None = None
-    parsed: ParsedClaim | None = None
+    query: Query | None = None
+    """The claims of the pod, the special claim last; None where there is nothing to allocate."""
 
 
 class Shape:
@@ -55,16 +58,32 @@ class Shape:
         kind = self.extended & offered
         need = self._needs.get(kind)
         if need is None:
-            need = self._needs[kind] = _need(self.pod, split(self.requests, kind, classes), classes)
+            need = self._needs[kind] = self._need(split(self.requests, kind, classes), classes)
         return need
+
+    def _need(self, choice: Split | Refusal, classes: ClassIndex) -> ExtendedNeed | Refusal:
+        if isinstance(choice, Refusal):
+            return choice
+        special = special_claim(self.pod, choice.dra) if choice.dra else None
+        if special is None or not special.requests:
+            return ExtendedNeed(node=choice.node, query=Query(self.claims) if self.claims else None)
+        refusal = limit_refusal(special)
+        if refusal is not None:
+            return refusal
+        spec = ResourceClaimSpec(devices=DeviceClaim(requests=special.requests))
+        parsed = parse_claim(_special_name(choice), spec, classes.classes)
+        if isinstance(parsed, Refusal):
+            return parsed
+        return ExtendedNeed(node=choice.node, special=special, query=Query((*self.claims, parsed)))
 
 
 class ShapeCache:
     """The shapes seen last, the least used forgotten first; all of them once a DeviceClass changes."""
 
-    __slots__ = ("_revision", "_shapes")
+    __slots__ = ("_features", "_revision", "_shapes")
 
-    def __init__(self) -> None:
+    def __init__(self, features: Features = DEFAULT_FEATURES) -> None:
+        self._features = features
         self._shapes: OrderedDict[tuple[bytes, ...], Shape] = OrderedDict()
         self._revision = -1
 
@@ -80,7 +99,7 @@ class ShapeCache:
             return shape
         parsed: list[ParsedClaim] = []
         for item in resolved.unallocated:
-            claim = parse_claim(display_name(item), item.claim.spec, classes.classes)
+            claim = parse_claim(display_name(item), item.claim.spec, classes.classes, self._features)
             if isinstance(claim, Refusal):
                 return claim
             parsed.append(claim)
@@ -96,6 +115,11 @@ def display_name(item: PodClaim) -> str:
 
 
 def _key(pod: Pod, resolved: ResolvedClaims) -> tuple[bytes, ...]:
+    """Return all of the pod that a node's verdict may depend on.
+
+    No volumes: a pod that needs a PersistentVolumeClaim is refused before, and the server gives every pod a volume of
+    a name of its own (`kube-api-access-...`), with which no two pods would ever have one shape.
+    """
     spec = pod.spec
     own = _encoder.encode(
         (
@@ -103,8 +127,6 @@ def _key(pod: Pod, resolved: ResolvedClaims) -> tuple[bytes, ...]:
             spec.node_selector,
             spec.affinity,
             spec.tolerations,
-            spec.topology_spread_constraints,
-            spec.volumes,
             spec.host_network,
             spec.overhead,
             spec.resources,
@@ -119,20 +141,6 @@ def _claim_key(item: PodClaim) -> bytes:
     if item.allocation is not None:
         return _encoder.encode((str(item.claim.key), item.allocation.node_selector))
     return _encoder.encode((display_name(item), item.claim.spec))
-
-
-def _need(pod: Pod, choice: Split | Refusal, classes: ClassIndex) -> ExtendedNeed | Refusal:
-    if isinstance(choice, Refusal):
-        return choice
-    special = special_claim(pod, choice.dra) if choice.dra else None
-    if special is None or not special.requests:
-        return ExtendedNeed(choice.node)
-    refusal = limit_refusal(special)
-    if refusal is not None:
-        return refusal
-    spec = ResourceClaimSpec(devices=DeviceClaim(requests=special.requests))
-    parsed = parse_claim(_special_name(choice), spec, classes.classes)
-    return parsed if isinstance(parsed, Refusal) else ExtendedNeed(choice.node, special, parsed)
 
 
 def _special_name(choice: Split) -> str:

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from dra_scheduling.allocation.allocator import Allocated, Exhausted, Impossible, allocate
-from dra_scheduling.allocation.claimspecs import ParsedClaim
+from dra_scheduling.allocation.allocator import DEFAULT_BUDGET, allocate, fulfil, survey
+from dra_scheduling.allocation.outcomes import Allocated, Chosen, Exhausted, Impossible
 from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.ledger import Ledger
@@ -38,17 +38,20 @@ class Placement(msgspec.Struct, frozen=True):
     allocated: Allocated | None
 
 
-def judge(shape: Shape, state: NodeState, devices: Devices) -> Verdict:
-    """Return the node's verdict; nothing is changed by asking."""
-    found = find_placement(shape, state, devices)
-    if isinstance(found, Refusal):
-        return Refused(found)
+def judge(shape: Shape, state: NodeState, devices: Devices, budget: int = DEFAULT_BUDGET) -> Verdict:
+    """Return the node's verdict; nothing is changed by asking. `budget` is what the pod has left in search steps."""
+    need = _need_here(shape, state, devices)
+    if isinstance(need, Refusal):
+        return Refused(need)
+    if need.query is None:
+        return Fit(_score(shape, state, devices, need))
+    limit = min(budget, DEFAULT_BUDGET)
+    found = survey(need.query, state.place, devices.pools, devices.ledger, limit)
+    if isinstance(found, Chosen):
+        return Fit(_score(shape, state, devices, need, found), found.steps)
     if isinstance(found, Impossible):
         return Refused(found.refusal, found.steps)
-    if isinstance(found, Exhausted):
-        return Unknown(found.refusal, found.steps)
-    steps = found.allocated.steps if found.allocated is not None else 0
-    return Fit(_score(shape, state, devices, found), steps)
+    return Unknown(found.refusal, found.steps, is_postponed=limit < DEFAULT_BUDGET)
 
 
 def find_placement(
@@ -58,6 +61,20 @@ def find_placement(
 
     A reporter is told each step of the search for devices.
     """
+    need = _need_here(shape, state, devices)
+    if isinstance(need, Refusal):
+        return need
+    if need.query is None:
+        return Placement(need, None)
+    if reporter is None:
+        result = fulfil(need.query, state.place, devices.pools, devices.ledger)
+    else:
+        result = allocate(need.query.claims, state.place, devices.pools, devices.ledger, reporter=reporter)
+    return Placement(need, result) if isinstance(result, Allocated) else result
+
+
+def _need_here(shape: Shape, state: NodeState, devices: Devices) -> ExtendedNeed | Refusal:
+    """Return what the pod needs on the node, or what keeps it away whatever devices there are."""
     node = state.node
     refusal = static_refusal(shape.pod, node) or reach_refusal(shape.resolved, node.name, node.metadata.labels)
     if refusal is None and shape.ports:
@@ -68,28 +85,23 @@ def find_placement(
     if isinstance(need, Refusal):
         return need
     lacking = room_refusals(need.node, state.free, state.allocatable)
-    if lacking:
-        return lacking[0]
-    claims: tuple[ParsedClaim, ...] = shape.claims if need.parsed is None else (*shape.claims, need.parsed)
-    if not claims:
-        return Placement(need, None)
-    result = allocate(claims, state.place, devices.pools, devices.ledger, reporter=reporter)
-    return Placement(need, result) if isinstance(result, Allocated) else result
+    return lacking[0] if lacking else need
 
 
-def _score(shape: Shape, state: NodeState, devices: Devices, found: Placement) -> Score:
+def _score(shape: Shape, state: NodeState, devices: Devices, need: ExtendedNeed, found: Chosen | None = None) -> Score:
     """Return what orders nodes, the smallest first.
 
-    Pods without devices stay off nodes with devices; then the pod's own preferences; then packing, by free devices for
-    pods that take some and by cpu and memory for all.
+    Pods without devices stay off nodes with devices; then the pod's own preferences, of nodes and of alternatives; then
+    packing, by free devices for pods that take some and by cpu and memory for all.
     """
     keeps_devices_free = shape.has_devices or not _has_devices(state, devices.pools)
     return (
         0 if keeps_devices_free else 1,
         avoided_taints(shape.pod, state.node),
         -preferred_weight(shape.pod, state.node),
-        _free_devices(shape, state, found),
-        _free_share(need=found.need.node, state=state),
+        -found.score if found is not None else 0,
+        _free_devices(shape, state, need, found),
+        _free_share(need=need.node, state=state),
     )
 
 
@@ -97,10 +109,10 @@ def _has_devices(state: NodeState, pools: PoolIndex) -> bool:
     return state.offers_devices or bool(pools.on_node(state.place))
 
 
-def _free_devices(shape: Shape, state: NodeState, found: Placement) -> int:
-    left = found.allocated.free_left if found.allocated is not None else 0
+def _free_devices(shape: Shape, state: NodeState, need: ExtendedNeed, found: Chosen | None) -> int:
+    left = found.free_left if found is not None else 0
     served_by_node = shape.extended & state.offered
-    return left + sum(state.free[name] - found.need.node.get(name) for name in served_by_node)
+    return left + sum(state.free[name] - need.node.get(name) for name in served_by_node)
 
 
 def _free_share(*, need: Resources, state: NodeState) -> int:

@@ -9,21 +9,35 @@ from dra_scheduling.model.base import Value
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.namespaces import Namespace
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.quantity import Quantity
 from dra_scheduling.wire.paths import with_keys
 
-KubernetesObject = Node | Pod | ResourceClaim | ResourceClaimTemplate | ResourceSlice | DeviceClass | BindRequest
+KubernetesObject = (
+    Node
+    | Namespace
+    | Pod
+    | ResourceClaim
+    | ResourceClaimTemplate
+    | ResourceSlice
+    | DeviceClass
+    | DeviceTaintRule
+    | BindRequest
+)
 T = TypeVar("T", bound=Value)
 
 KINDS: Mapping[tuple[str, str], type[KubernetesObject]] = {
     ("v1", "Node"): Node,
+    ("v1", "Namespace"): Namespace,
     ("v1", "Pod"): Pod,
     ("resource.k8s.io/v1", "ResourceClaim"): ResourceClaim,
     ("resource.k8s.io/v1", "ResourceClaimTemplate"): ResourceClaimTemplate,
     ("resource.k8s.io/v1", "ResourceSlice"): ResourceSlice,
     ("resource.k8s.io/v1", "DeviceClass"): DeviceClass,
+    ("resource.k8s.io/v1", "DeviceTaintRule"): DeviceTaintRule,
     ("scheduling.run.ai/v1alpha2", "BindRequest"): BindRequest,
 }
 API_OF = {kind: (api_version, name) for (api_version, name), kind in KINDS.items()}

@@ -48,9 +48,9 @@ def _remarks(world: World) -> Iterator[tuple[KubernetesObject, Remark]]:
             case DeviceClass():
                 remarks = class_remarks(value, index, given.offer)
             case ResourceClaim():
-                remarks = claim_remarks(value.metadata.name, value.spec, "$.spec", given)
+                remarks = claim_remarks(value.spec, "$.spec", given)
             case ResourceClaimTemplate():
-                remarks = claim_remarks(value.metadata.name, value.spec.spec, "$.spec.spec", given)
+                remarks = claim_remarks(value.spec.spec, "$.spec.spec", given)
             case ResourceSlice():
                 remarks = slice_remarks(value)
             case Pod():

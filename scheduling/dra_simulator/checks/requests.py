@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from dra_scheduling.allocation.claimchecks import UNSUPPORTED, first_refusal
 from dra_scheduling.model.claims import (
     ALL_DEVICES,
     EXACT_COUNT,
@@ -29,7 +28,7 @@ class Input(NamedTuple):
     offer: Offer
 
 
-def claim_remarks(name: str, spec: ResourceClaimSpec, path: str, given: Input) -> Remarks:
+def claim_remarks(spec: ResourceClaimSpec, path: str, given: Input) -> Remarks:
     """Yield what is wrong or suspicious in the spec of a claim or template; `path` leads to the spec."""
     asked, here = spec.devices, f"{path}.devices"
     yield from _name_remarks(asked, here)
@@ -37,9 +36,6 @@ def claim_remarks(name: str, spec: ResourceClaimSpec, path: str, given: Input) -
         yield from _wish_remarks(wish, place, given)
     yield from _count_remarks(asked, here)
     yield from _constraint_remarks(asked, here)
-    refusal = first_refusal(name, spec, given.classes)
-    if refusal is not None and refusal.reason == UNSUPPORTED:
-        yield warning(here, f"pods with this claim stay pending, {refusal.message}")
 
 
 def _wishes(asked: DeviceClaim, path: str) -> Iterator[tuple[Wish, str]]:
@@ -96,6 +92,8 @@ def _constraint_remarks(asked: DeviceClaim, path: str) -> Remarks:
     for number, constraint in enumerate(asked.constraints):
         here = f"{path}.constraints[{number}]"
         yield from _reference_remarks(constraint.requests, names, here)
+        if (constraint.match_attribute is None) == (constraint.distinct_attribute is None):
+            yield error(here, "expected exactly one of matchAttribute, distinctAttribute")
         for field, attribute in (
             ("matchAttribute", constraint.match_attribute),
             ("distinctAttribute", constraint.distinct_attribute),

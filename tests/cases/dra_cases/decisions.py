@@ -143,22 +143,28 @@ def _of_pending(expected: ExpectedPending, got: Pending) -> Iterator[str]:
 
 
 def _claims_with_devices(objects: Iterable[KubernetesObject], decisions: Decisions) -> dict[str, set[DeviceID]]:
-    """Return the devices of every claim, those that there were and those that the decisions give devices to."""
+    """Return what every claim has for itself: claims that there were, and those that the decisions give devices to."""
     claims: defaultdict[str, set[DeviceID]] = defaultdict(set)
     pods: dict[ObjectKey, Pod] = {}
     for value in objects:
         if isinstance(value, ResourceClaim):
-            claims[str(value.key)].update(_devices(value.status.allocation))
+            claims[str(value.key)].update(_exclusive(value.status.allocation))
         elif isinstance(value, Pod):
             pods[value.key] = value
     for request in decisions.bind_requests.values():
         pod = pods[_pod_key(request)]
         for entry in request.spec.resource_claim_allocations:
-            claims[str(claim_key(pod, entry.name))].update(_devices(entry.allocation))
+            claims[str(claim_key(pod, entry.name))].update(_exclusive(entry.allocation))
         special = request.spec.extended_resource_claim_allocation
         if special is not None:
-            claims[f"the extended resources of {pod.key}"].update(_devices(special.allocation))
+            claims[f"the extended resources of {pod.key}"].update(_exclusive(special.allocation))
     return claims
+
+
+def _exclusive(allocation: AllocationResult | None) -> list[DeviceID]:
+    """Return the devices that nobody else may have: neither shares, nor what is only looked at with admin access."""
+    results = allocation.devices.results if allocation is not None else ()
+    return [result.device_id for result in results if not result.admin_access and result.share_id is None]
 
 
 def _strangers(pod: str, request: BindRequest) -> Iterator[str]:
@@ -174,7 +180,7 @@ def _strangers(pod: str, request: BindRequest) -> Iterator[str]:
 
 def _devices(allocation: AllocationResult | None) -> list[DeviceID]:
     results = () if allocation is None else allocation.devices.results
-    return [result.device_id for result in results if not result.admin_access]
+    return [result.device_id for result in results]
 
 
 def _pod_key(request: BindRequest) -> ObjectKey:

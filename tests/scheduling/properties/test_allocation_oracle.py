@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from dra_scheduling.allocation.allocator import Allocated, Exhausted, Impossible, allocate
+from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import AllocationResult, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID

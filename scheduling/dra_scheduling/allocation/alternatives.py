@@ -1,0 +1,209 @@
+"""The choice between alternatives: the first combination, in the order of requests, that a node can serve.
+
+Every failed combination tells which requests stood in each other's way. No combination with those alternatives of those
+requests is tried again, and where that leaves a request nothing, the request itself becomes part of the proof: what was
+learned of two requests that quarrel is never learned again for each choice of a third one.
+"""
+
+import msgspec
+
+from dra_scheduling.allocation.attempt import Failed, Spent, Trial, attempt
+from dra_scheduling.allocation.board import Board
+from dra_scheduling.allocation.candidates import candidates_of
+from dra_scheduling.allocation.claimchecks import TOO_MANY_DEVICES
+from dra_scheduling.allocation.counters import sheet_of
+from dra_scheduling.allocation.matching import Conflict, Need
+from dra_scheduling.allocation.outcomes import Answer, Chosen, Exhausted, Impossible
+from dra_scheduling.allocation.query import Query
+from dra_scheduling.allocation.refusals import SHOWN, gave_up
+from dra_scheduling.allocation.search import Found
+from dra_scheduling.reasons import Refusal
+from dra_scheduling.reporting import NamedSteps, Reporter
+
+Clash = dict[int, frozenset[int]]
+"""Alternatives by request: no one of each can go together. A request with all of its alternatives is left out."""
+IMPOSSIBLE_NEED = 1 << 200
+ATTEMPT_COST = 50
+"""What it costs to try another combination, in steps of a search: the budget is as much smaller."""
+
+
+def choose(query: Query, board: Board, budget: int, reporter: Reporter | None = None) -> Answer:
+    """Return the alternatives and devices of every request, the preferred combination of alternatives first."""
+    return _Choice(query, board, budget, reporter).run()
+
+
+class Order:
+    """Combinations in lexicographic order, without those that are known to clash."""
+
+    __slots__ = ("_clashes", "_counts", "_present")
+
+    def __init__(self, counts: tuple[int, ...]) -> None:
+        self._counts = counts
+        self._present = [0] * len(counts)
+        self._clashes: list[list[Clash]] = [[] for _ in counts]
+
+    def first(self) -> tuple[int, ...] | None:
+        """Return the first combination; None only where a request has no alternative at all."""
+        return tuple(self._present) if all(self._counts) else None
+
+    def next(self, clash: Clash) -> tuple[int, ...] | None:
+        """Return the next combination that does not contain this clash or an earlier one, None after the last."""
+        level = self._learn(clash)
+        while level is not None:
+            reason = self._settle(level)
+            if reason is not None:
+                level = self._learn(reason)
+            elif level + 1 == len(self._counts):
+                return tuple(self._present)
+            else:
+                level += 1
+        return None
+
+    def _learn(self, clash: Clash) -> int | None:
+        """Note a clash and go back to the last request of it; None where the clash is without any."""
+        if not clash:
+            return None
+        level = max(clash)
+        self._clashes[level].append(clash)
+        for later in range(level + 1, len(self._present)):
+            self._present[later] = 0
+        return level
+
+    def _settle(self, level: int) -> Clash | None:
+        """Let a request take its first alternative that does not clash with those of earlier ones.
+
+        Where there is none, return the clash of the earlier ones that follows.
+        """
+        reason: Clash = {}
+        for alternative in range(self._counts[level]):
+            clash = self._clash_with(level, alternative)
+            if clash is None:
+                self._present[level] = alternative
+                return None
+            for place, members in clash.items():
+                if place != level:
+                    reason[place] = reason.get(place, members) & members
+        return reason
+
+    def _clash_with(self, level: int, alternative: int) -> Clash | None:
+        for clash in self._clashes[level]:
+            if all(
+                (alternative if place == level else self._present[place]) in members for place, members in clash.items()
+            ):
+                return clash
+        return None
+
+
+class _Choice:
+    __slots__ = ("_board", "_budget", "_candidates", "_query", "_reporter", "_sheet", "_steps", "_told")
+
+    def __init__(self, query: Query, board: Board, budget: int, reporter: Reporter | None) -> None:
+        self._query = query
+        self._board = board
+        self._budget = budget
+        self._reporter = reporter
+        self._sheet = sheet_of(board)
+        self._candidates: dict[tuple[int, int], int | Refusal] = {}
+        self._steps = 0
+        self._told: list[Refusal] = []
+
+    def run(self) -> Answer:
+        order = Order(tuple(len(alternatives) for alternatives in self._query.asks))
+        choice = order.first()
+        while choice is not None:
+            found = self._try(choice)
+            if isinstance(found, Chosen | Exhausted):
+                return found
+            self._told.append(found.refusal)
+            choice = order.next(self._clash(choice, found))
+            self._steps += choice is not None
+            self._budget -= ATTEMPT_COST
+            if choice is not None and self._steps >= self._budget:
+                return self._exhausted()
+        return Impossible(refusal=self._refusal(), steps=self._steps)
+
+    def _try(self, choice: tuple[int, ...]) -> Chosen | Exhausted | Conflict:
+        """Return what the combination gives; members of a conflict are places of requests."""
+        frame = self._query.frame(choice)
+        candidates = []
+        for ask in frame.asks:
+            mask = self._candidates_of(ask.place, choice[ask.place])
+            if isinstance(mask, Refusal):
+                return Conflict((ask.place,), mask)
+            candidates.append(mask)
+        trial = Trial(
+            frame=frame, candidates=tuple(candidates), rules=self._query.rules, board=self._board, sheet=self._sheet
+        )
+        watcher = None if self._reporter is None else NamedSteps(frame.asks, self._board, self._reporter)
+        result = attempt(trial, self._budget - self._steps, watcher)
+        self._steps += result.steps
+        if isinstance(result, Spent):
+            return self._exhausted()
+        if isinstance(result, Failed):
+            places = tuple(frame.asks[index].place for index in result.conflict.members)
+            return msgspec.structs.replace(result.conflict, members=places)
+        return self._chosen(choice, trial, result)
+
+    def _clash(self, choice: tuple[int, ...], conflict: Conflict) -> Clash:
+        """Return as large a clash as the proof allows: the last requests are let off first."""
+        clash = {place: frozenset((choice[place],)) for place in conflict.members}
+        if conflict.need is not None:
+            clash = self._widened(choice, conflict, conflict.need)
+        asks = self._query.asks
+        return {place: members for place, members in clash.items() if len(members) < len(asks[place])}
+
+    def _widened(self, choice: tuple[int, ...], conflict: Conflict, need: Need) -> Clash:
+        needs = {place: self._needs(place, need) for place in conflict.members}
+        spare = sum(needs[place][choice[place]] for place in needs) - conflict.limit - 1
+        clash: Clash = {}
+        for place in sorted(needs, reverse=True):
+            mine = needs[place][choice[place]]
+            least = min((other for other in needs[place] if other >= mine - spare), default=mine)
+            spare -= mine - least
+            clash[place] = frozenset(position for position, other in enumerate(needs[place]) if other >= least)
+        return clash
+
+    def _needs(self, place: int, need: Need) -> list[int]:
+        """Return what each alternative needs at least; one that cannot be had at all needs more than there is."""
+        found = []
+        for position, ask in enumerate(self._query.asks[place]):
+            mask = self._candidates_of(place, position)
+            found.append(IMPOSSIBLE_NEED if isinstance(mask, Refusal) else need(ask, mask))
+        return found
+
+    def _chosen(self, choice: tuple[int, ...], trial: Trial, found: Found) -> Chosen:
+        picks, score, left, taken = [0] * len(choice), 0, 0, 0
+        for ask, mask, picked in zip(trial.frame.asks, trial.candidates, found.picks, strict=True):
+            picks[ask.place] = picked
+            score += ask.request.score_of(ask.alternative)
+            if not ask.alternative.is_admin:
+                left |= mask
+                taken |= picked
+        return Chosen(
+            choice=choice,
+            picks=tuple(picks),
+            steps=self._steps,
+            free_left=(left & ~taken).bit_count(),
+            score=score,
+        )
+
+    def _candidates_of(self, place: int, position: int) -> int | Refusal:
+        found = self._candidates.get((place, position))
+        if found is None:
+            found = candidates_of(self._query.asks[place][position], self._board)
+            self._candidates[place, position] = found
+        return found
+
+    def _exhausted(self) -> Exhausted:
+        asks = [alternatives[0] for alternatives in self._query.asks]
+        return Exhausted(refusal=gave_up(asks, self._steps), steps=self._steps)
+
+    def _refusal(self) -> Refusal:
+        """Return what stood against the preferred combination, and in brackets what stood against others.
+
+        That some combinations are too large for a claim says less than what stood against those that are not.
+        """
+        told = list(dict.fromkeys(self._told))
+        first, *others = [refusal for refusal in told if refusal.reason != TOO_MANY_DEVICES] or told
+        more = tuple(other.message for other in others[:SHOWN])
+        return msgspec.structs.replace(first, details=(*first.details, *more)) if more else first

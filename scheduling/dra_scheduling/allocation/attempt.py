@@ -1,0 +1,255 @@
+"""One alternative for every request, tried on one node: devices for all, or who stands in whose way."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from dra_scheduling.allocation.asks import Ask, Frame
+from dra_scheduling.allocation.board import Board
+from dra_scheduling.allocation.bounds import Shortage, are_apart, shortage
+from dra_scheduling.allocation.candidates import too_large, wanted_of
+from dra_scheduling.allocation.claimspecs import Rule
+from dra_scheduling.allocation.constraints import Constraint, DistinctAttribute, MatchAttribute
+from dra_scheduling.allocation.counters import CounterRule, CounterSheet, Overdraft, least_draw, overdraft
+from dra_scheduling.allocation.matching import Bound, Conflict, Need, bundle_shortage, constraint_of
+from dra_scheduling.allocation.refusals import capacity_short, counters_short, no_choice, too_few
+from dra_scheduling.allocation.search import NO_TWIN, NORMAL, Demand, Found, NotFound, Watcher, search
+from dra_scheduling.allocation.shares import capacity_shortage, share_rules
+from dra_scheduling.pools.bits import smallest
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt is made with: the frame, the candidates of every ask in it, and all rules of the claims."""
+
+    frame: Frame
+    candidates: tuple[int, ...]
+    rules: tuple[Rule, ...]
+    board: Board
+    sheet: CounterSheet
+
+
+class Spent(msgspec.Struct, frozen=True):
+    """The budget ended before the search knew."""
+
+    members: tuple[int, ...]
+    steps: int
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """These requests cannot be served together; `steps` were needed to know."""
+
+    conflict: Conflict
+    steps: int = 0
+
+
+def attempt(trial: Trial, budget: int, watcher: Watcher | None = None) -> Found | Failed | Spent:
+    """Return the devices of every ask of the frame, or the smallest proof at hand that there are none."""
+    asks, board = trial.frame.asks, trial.board
+    wanted = [wanted_of(ask, mask) for ask, mask in zip(asks, trial.candidates, strict=True)]
+    conflict = too_large(asks, wanted)
+    if conflict is not None:
+        return Failed(conflict)
+    demands = _demands(trial, wanted)
+    short = shortage(demands, board.shareable)
+    if short is not None:
+        return Failed(_lacking(trial, short))
+    rules = _attribute_rules(trial, demands)
+    if isinstance(rules, Conflict):
+        return Failed(rules)
+    conflict = _sums(trial, demands)
+    return Failed(conflict) if conflict is not None else _choose(trial, demands, rules, budget, watcher)
+
+
+def _lacking(trial: Trial, short: Shortage) -> Conflict:
+    asks = [trial.frame.asks[index] for index in short.demands]
+    space, devices = asks[0].space, 0
+    for index in short.demands:
+        devices |= trial.candidates[index]
+    if len(asks) > 1 and space == NORMAL:
+        devices &= ~trial.board.shareable
+
+    def need(ask: Ask, candidates: int) -> int:
+        return max(wanted_of(ask, candidates) - (candidates & ~devices).bit_count(), 0) if ask.space == space else 0
+
+    refusal = too_few(asks, short.wanted, short.found, trial.board)
+    return Conflict(short.demands, refusal, need, devices.bit_count())
+
+
+def _demands(trial: Trial, wanted: Sequence[int]) -> list[Demand]:
+    frame = trial.frame
+    return [
+        Demand(candidates=mask, wanted=count, rules=ask.rules, twin=twin, space=ask.space)
+        for ask, mask, count, twin in zip(frame.asks, trial.candidates, wanted, frame.twins, strict=True)
+    ]
+
+
+Rules = list[MatchAttribute | DistinctAttribute | None]
+"""By number; None where the chosen alternatives are not bound."""
+
+
+def _attribute_rules(trial: Trial, demands: Sequence[Demand]) -> Rules | Conflict:
+    frame, rules = trial.frame, Rules()
+    for rule, members in zip(trial.rules, frame.bound, strict=True):
+        if not members:
+            rules.append(None)
+            continue
+        bound = Bound(
+            rule, members, tuple(frame.asks[index] for index in members), tuple(demands[index] for index in members)
+        )
+        found = constraint_of(bound, trial.board)
+        if isinstance(found, Conflict):
+            return found
+        rules.append(found)
+    return bundle_shortage(frame.asks, demands, trial.rules, rules, trial.board.shareable) or rules
+
+
+def _sums(trial: Trial, demands: Sequence[Demand]) -> Conflict | None:
+    """Return the proof that counters or capacities do not suffice, as far as sums tell."""
+    asks, board = trial.frame.asks, trial.board
+    if trial.sheet.drawers:
+        proof = overdraft(demands, trial.sheet, board.shareable)
+        if proof is not None:
+            refusal = counters_short([asks[index] for index in proof.demands], proof)
+            return Conflict(proof.demands, refusal, _drawing(trial, proof), proof.left)
+    if board.shareable:
+        short = capacity_shortage(demands, [ask.alternative.wish for ask in asks], board)
+        if short is not None:
+            members, capacity = short
+            return Conflict(members, capacity_short([asks[index] for index in members], capacity))
+    return None
+
+
+def _drawing(trial: Trial, proof: Overdraft) -> Need | None:
+    if not proof.counters:
+        return None
+    least = least_draw(trial.sheet, proof.counters, trial.board.shareable)
+
+    def need(ask: Ask, candidates: int) -> int:
+        return least(Demand(candidates=candidates, wanted=wanted_of(ask, candidates), space=ask.space))
+
+    return need
+
+
+def _choose(
+    trial: Trial, demands: Sequence[Demand], rules: Rules, budget: int, watcher: Watcher | None
+) -> Found | Failed | Spent:
+    """Return the devices of each demand, found part by part: parts do not get into each other's way."""
+    picks, steps = [0] * len(demands), 0
+    for part in _parts(trial, demands):
+        found = _search_part(trial, [demands[index] for index in part], part, rules, (budget - steps, watcher))
+        steps += found.steps
+        if isinstance(found, NotFound):
+            if found.is_exhausted:
+                return Spent(tuple(part), steps)
+            return Failed(Conflict(tuple(part), no_choice([trial.frame.asks[index] for index in part])), steps)
+        for index, picked in zip(part, found.picks, strict=True):
+            picks[index] = picked
+    return Found(tuple(picks), steps)
+
+
+def _search_part(
+    trial: Trial,
+    demands: Sequence[Demand],
+    part: Sequence[int],
+    rules: Rules,
+    limits: tuple[int, Watcher | None],
+) -> Found | NotFound:
+    """Search one part; where demands do not get into each other's way, that needs no search."""
+    budget, watcher = limits
+    board = trial.board
+    constraints, bound = _bind(trial, demands, part, rules)
+    if watcher is None and not constraints and are_apart(demand.candidates for demand in demands):
+        picks = tuple(smallest(demand.candidates, demand.wanted) for demand in demands)
+        return Found(picks, sum(demand.wanted for demand in demands))
+    place = {index: position for position, index in enumerate(part)}
+    renumbered = [
+        msgspec.structs.replace(demand, rules=tuple(numbers), twin=place.get(demand.twin, NO_TWIN))
+        for demand, numbers in zip(demands, bound, strict=True)
+    ]
+    told = None if watcher is None else _Renumbered(part, watcher)
+    return search(renumbered, constraints, budget, told, board.shareable)
+
+
+def _bind(
+    trial: Trial, demands: Sequence[Demand], part: Sequence[int], rules: Rules
+) -> tuple[list[Constraint], list[list[int]]]:
+    """Return the constraints of a part, and for each demand the numbers of those that bind it."""
+    board, sheet = trial.board, trial.sheet
+    constraints: list[Constraint] = []
+    numbers: dict[int, int] = {}
+    bound: list[list[int]] = []
+    for demand in demands:
+        for rule in demand.rules:
+            constraint = rules[rule]
+            if constraint is not None and rule not in numbers:
+                numbers[rule] = len(constraints)
+                constraints.append(constraint)
+        bound.append([numbers[rule] for rule in demand.rules if rule in numbers])
+    if any(not demand.is_admin and demand.candidates & sheet.consumers for demand in demands):
+        for demand, mine in zip(demands, bound, strict=True):
+            if not demand.is_admin:
+                mine.append(len(constraints))
+        constraints.append(CounterRule(sheet, board.shareable))
+    wishes = {
+        trial.frame.asks[index].alternative.wish: demand.candidates
+        for index, demand in zip(part, demands, strict=True)
+        if not demand.is_admin
+    }
+    for wish, shares in share_rules(board, wishes).items():
+        for index, demand, mine in zip(part, demands, bound, strict=True):
+            if not demand.is_admin and trial.frame.asks[index].alternative.wish is wish:
+                mine.append(len(constraints))
+        constraints.append(shares)
+    return constraints, bound
+
+
+def _parts(trial: Trial, demands: Sequence[Demand]) -> list[list[int]]:
+    """Return the demands by what ties them together: devices, rules, counters; parts by first member."""
+    if len(demands) == 1:
+        return [[0]]
+    parts: list[tuple[list[int], set[tuple[str, int]], dict[int, int], int]] = []
+    for index, demand in enumerate(demands):
+        ties = {("rule", rule) for rule in demand.rules} | _counters(trial.sheet, demand)
+        joined, devices = [index], {demand.space: demand.candidates}
+        shared = 0 if demand.is_admin else demand.candidates & trial.board.shareable
+        for position in reversed(range(len(parts))):
+            others, their_ties, their_devices, their_shared = parts[position]
+            overlap = any(devices.get(space, 0) & mask for space, mask in their_devices.items())
+            if overlap or ties & their_ties or shared & their_shared:
+                del parts[position]
+                joined += others
+                ties |= their_ties
+                shared |= their_shared
+                for space, mask in their_devices.items():
+                    devices[space] = devices.get(space, 0) | mask
+        parts.append((joined, ties, devices, shared))
+    return sorted(sorted(joined) for joined, _, _, _ in parts)
+
+
+def _counters(sheet: CounterSheet, demand: Demand) -> set[tuple[str, int]]:
+    if demand.is_admin or not demand.candidates & sheet.consumers:
+        return set()
+    return {
+        ("counter", index)
+        for drawer in sheet.drawers
+        if drawer.devices & demand.candidates
+        for index, _ in drawer.amounts
+    }
+
+
+class _Renumbered:
+    """Tells a watcher the steps of a part under the numbers of the whole."""
+
+    __slots__ = ("_part", "_watcher")
+
+    def __init__(self, part: Sequence[int], watcher: Watcher) -> None:
+        self._part = part
+        self._watcher = watcher
+
+    def took(self, demand: int, device: int) -> None:
+        """Pass on that a device was taken."""
+        self._watcher.took(self._part[demand], device)
+
+    def gave_back(self, demand: int, device: int) -> None:
+        """Pass on that it led nowhere."""
+        self._watcher.gave_back(self._part[demand], device)

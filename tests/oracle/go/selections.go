@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	stdslices "slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
+)
+
+// selection says what the selectors of one request, or of one alternative of it, make of every published device:
+// those of the class first, each asked only about what the ones before it selected.
+type selection struct {
+	Claim   int    `json:"claim"`
+	Request string `json:"request"`
+	// Devices are given as slice and position in the slice.
+	Matching [][2]int `json:"matching"`
+	Failing  [][2]int `json:"failing,omitempty"`
+	// Possible are the drivers that no selector rules out by itself, whatever attributes a device may have.
+	Possible []string `json:"possible,omitempty"`
+	// Broken names the expression that does not compile, or the missing class.
+	Broken string `json:"broken,omitempty"`
+}
+
+func selectionsOf(w *world, cache *cel.Cache) []selection {
+	var all []selection
+	classes := listerOf(w.Classes)
+	for number, claim := range w.Claims {
+		add := func(name, class string, selectors []resourceapi.DeviceSelector) {
+			found := selection{Claim: number, Request: name, Matching: [][2]int{}}
+			if known := classes[class]; known == nil {
+				found.Broken = "class " + class
+			} else {
+				found.judge(w.Slices, append(append([]resourceapi.DeviceSelector{}, known.Spec.Selectors...), selectors...), cache)
+			}
+			all = append(all, found)
+		}
+		for _, request := range claim.Spec.Devices.Requests {
+			if request.Exactly != nil {
+				add(request.Name, request.Exactly.DeviceClassName, request.Exactly.Selectors)
+			}
+			for _, sub := range request.FirstAvailable {
+				add(request.Name+"/"+sub.Name, sub.DeviceClassName, sub.Selectors)
+			}
+		}
+	}
+	return all
+}
+
+func (s *selection) judge(slices []*resourceapi.ResourceSlice, selectors []resourceapi.DeviceSelector, cache *cel.Cache) {
+	var programs []cel.CompilationResult
+	for _, selector := range selectors {
+		if selector.CEL == nil {
+			s.Broken = "selector of an unknown kind"
+			return
+		}
+		program := cache.GetOrCompile(selector.CEL.Expression)
+		if program.Error != nil {
+			s.Broken = selector.CEL.Expression
+			return
+		}
+		programs = append(programs, program)
+	}
+	for number, slice := range slices {
+		if driver := slice.Spec.Driver; isPossible(programs, driver) && !stdslices.Contains(s.Possible, driver) {
+			s.Possible = append(s.Possible, driver)
+		}
+		for position := range slice.Spec.Devices {
+			matches, err := matchesAll(programs, slice.Spec.Driver, &slice.Spec.Devices[position])
+			switch place := [2]int{number, position}; {
+			case err != nil:
+				s.Failing = append(s.Failing, place)
+			case matches:
+				s.Matching = append(s.Matching, place)
+			}
+		}
+	}
+}
+
+func matchesAll(programs []cel.CompilationResult, driver string, device *resourceapi.Device) (bool, error) {
+	input := cel.Device{
+		Driver:                   driver,
+		AllowMultipleAllocations: device.AllowMultipleAllocations,
+		Attributes:               device.Attributes,
+		Capacity:                 device.Capacity,
+	}
+	for _, program := range programs {
+		matches, _, err := program.DeviceMatches(context.Background(), input)
+		if err != nil || !matches {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func isPossible(programs []cel.CompilationResult, driver string) bool {
+	for _, program := range programs {
+		matches, _, err := program.DeviceMatches(context.Background(), cel.Device{Driver: driver})
+		if err == nil && !matches {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,125 @@
+"""Nodes that look the same are searched once, and whatever makes them look different is noticed."""
+
+import pytest
+from msgspec.structs import replace
+
+from dra_scheduling.allocation.allocator import allocate, fulfil, survey
+from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.outcomes import Allocated, Chosen, Impossible
+from dra_scheduling.allocation.query import Query
+from dra_scheduling.ledger import Ledger, Share, Source
+from dra_scheduling.model.claims import ResourceClaimSpec
+from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.nodeselection import Taint
+from dra_scheduling.model.slices import Device, ResourceSlice
+from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.testing import (
+    GPU_DRIVER,
+    claim_spec,
+    device,
+    device_class,
+    driver_class,
+    match_attribute,
+    request,
+    resource_slice,
+)
+
+CLASSES = {GPU_DRIVER: driver_class(GPU_DRIVER), "any": device_class("any")}
+N1, N2 = NodePlace("n1", {}), NodePlace("n2", {})
+ROOT = "resource.kubernetes.io/pcieRoot"
+PAIRS = claim_spec(request("a", "any"), request("b", "any", count=2), constraints=[match_attribute(ROOT)])
+
+
+def gpus(node: str, roots: str = "aabbb") -> ResourceSlice:
+    content = [
+        device(f"{node}-{number}", attributes={ROOT: root, "uuid": f"{node}-{number}"})
+        for number, root in enumerate(roots)
+    ]
+    return resource_slice(node, content, node=node)
+
+
+def index_of(*slices: ResourceSlice) -> PoolIndex:
+    index = PoolIndex()
+    for piece in slices:
+        index.apply(piece)
+    return index
+
+
+def query_of(*specs: ResourceClaimSpec) -> Query:
+    parsed = [parse_claim(f"c{number}", spec, CLASSES) for number, spec in enumerate(specs)]
+    return Query([claim for claim in parsed if isinstance(claim, ParsedClaim)])
+
+
+def test_a_node_that_looks_like_another_costs_no_steps_and_gets_its_own_devices() -> None:
+    index, ledger, query = index_of(gpus("n1"), gpus("n2")), Ledger(), query_of(PAIRS)
+    first, second = (survey(query, node, index, ledger) for node in (N1, N2))
+    assert first.steps > 0
+    assert second.steps == 0
+    found = fulfil(query, N2, index, ledger)
+    assert isinstance(found, Allocated)
+    assert [result.device for result in found.allocations[0].devices.results] == ["n2-2", "n2-3", "n2-4"]
+    assert found.allocations == _allocated(query, N2, index, ledger).allocations
+
+
+def _allocated(query: Query, node: NodePlace, index: PoolIndex, ledger: Ledger) -> Allocated:
+    found = allocate(query.claims, node, index, ledger)
+    assert isinstance(found, Allocated)
+    return found
+
+
+def test_groups_of_other_sizes_look_different() -> None:
+    index, ledger, query = index_of(gpus("n1", "aabbb"), gpus("n2", "aabb")), Ledger(), query_of(PAIRS)
+    assert isinstance(survey(query, N1, index, ledger), Chosen)
+    assert isinstance(survey(query, N2, index, ledger), Impossible)
+
+
+def test_a_taken_device_looks_different_and_a_freed_one_the_same_again() -> None:
+    index, ledger, query = index_of(gpus("n1")), Ledger(), query_of(PAIRS)
+    source = Source("claim", "c")
+    assert isinstance(survey(query, N1, index, ledger), Chosen)
+    ledger.hold(source, "c", [DeviceID(GPU_DRIVER, "n1", "n1-3")])
+    assert isinstance(survey(query, N1, index, ledger), Impossible)
+    ledger.release(source)
+    again = survey(query, N1, index, ledger)
+    assert isinstance(again, Chosen)
+    assert again.steps == 0
+
+
+DIFFERENCES: dict[str, Device] = {
+    "tainted": replace(device("d"), taints=(Taint(key="k", effect="NoSchedule"),)),
+    "of another attribute": device("d", attributes={"model": "other"}),
+}
+
+
+@pytest.mark.parametrize("difference", DIFFERENCES)
+def test_devices_that_a_request_does_not_take_look_different(difference: str) -> None:
+    wish = f'device.attributes["{GPU_DRIVER}"].model == "big"'
+    plain = device("d", attributes={"model": "big"})
+    index = index_of(
+        resource_slice("n1", [plain], node="n1"), resource_slice("n2", [DIFFERENCES[difference]], node="n2")
+    )
+    query = query_of(claim_spec(request("r", GPU_DRIVER, wish)))
+    assert isinstance(survey(query, N1, index, Ledger()), Chosen)
+    assert isinstance(survey(query, N2, index, Ledger()), Impossible)
+
+
+def test_a_share_taken_of_a_device_looks_different() -> None:
+    shared = replace(device("d", capacity={"memory": "4"}), allow_multiple_allocations=True)
+    index = index_of(*(resource_slice(node, [shared], node=node) for node in ("n1", "n2")))
+    ledger, query = Ledger(), query_of(claim_spec(request()))
+    assert isinstance(survey(query, N1, index, ledger), Chosen)
+    share = Share(DeviceID(GPU_DRIVER, "n2", "d"), "s", ((f"{GPU_DRIVER}/memory", 1),))
+    ledger.hold(Source("claim", "c"), "c", [], [share])
+    assert isinstance(survey(query, N2, index, ledger), Impossible)
+
+
+def test_a_node_with_a_broken_pool_says_so_itself() -> None:
+    broken = [resource_slice(node, [], node=node) for node in ("n1", "n2")]
+    broken = [
+        replace(each, spec=replace(each.spec, pool=replace(each.spec.pool, resource_slice_count=2))) for each in broken
+    ]
+    index, query = index_of(*broken), query_of(claim_spec(request()))
+    for node in (N1, N2):
+        found = survey(query, node, index, Ledger())
+        assert isinstance(found, Impossible)
+        assert f"pool {GPU_DRIVER}/{node.name}: it is being updated" in found.refusal.details[0]
