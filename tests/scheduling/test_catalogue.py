@@ -9,9 +9,9 @@ import yaml
 
 from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.holdings import held_by
 from dra_scheduling.allocation.outcomes import Allocated, Impossible
 from dra_scheduling.allocation.results import with_share_ids
-from dra_scheduling.cluster.holdings import held_by
 from dra_scheduling.features import Features
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import AllocationResult, DeviceRequestAllocationResult, ResourceClaimSpec

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dra_scheduling.cluster.holdings import holder_of
+from dra_scheduling.allocation.holdings import holder_of
 from dra_scheduling.ledger import Holder
 from dra_scheduling.model.claims import ResourceClaim
 

@@ -7,8 +7,8 @@ published or not.
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from dra_scheduling.allocation.holdings import held_by, holder_of, special_holder, special_owner
 from dra_scheduling.changes import ChangeLog
-from dra_scheduling.cluster.holdings import held_by, holder_of, special_holder, special_owner
 from dra_scheduling.ledger import Held, Ledger, Source
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey
