@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dra_scheduling.allocation.holdings import held_by, holder_of
 from dra_scheduling.candidates import (
     Allotment,
     AttributeBindings,
@@ -17,7 +18,6 @@ from dra_scheduling.candidates import (
     Scope,
     TemplateDevices,
 )
-from dra_scheduling.cluster.holdings import held_by, holder_of
 from dra_scheduling.features import Features
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import ResourceClaim

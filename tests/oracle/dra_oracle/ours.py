@@ -6,10 +6,10 @@ from dra_oracle.parts import Part
 from dra_oracle.world import Json, World
 from dra_scheduling.allocation.allocator import allocate, fulfil, survey
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.holdings import held_by
 from dra_scheduling.allocation.outcomes import Allocated, Exhausted
 from dra_scheduling.allocation.query import Query
 from dra_scheduling.allocation.results import with_share_ids
-from dra_scheduling.cluster.holdings import held_by
 from dra_scheduling.features import Features
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
