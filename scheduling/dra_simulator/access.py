@@ -11,6 +11,7 @@ from dra_simulator.problems import Problem, UnusableInputError
 
 PLURALS = {
     "Node": ("v1", "nodes"),
+    "Namespace": ("v1", "namespaces"),
     "Pod": ("v1", "pods"),
     "ResourceClaim": ("resource.k8s.io/v1", "resourceclaims"),
     "ResourceClaimTemplate": ("resource.k8s.io/v1", "resourceclaimtemplates"),

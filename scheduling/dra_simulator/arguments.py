@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 SIMULATE_EXAMPLES = """\
 examples:
-  dra simulate manifests/                          a folder, with everything in it
-  kubectl get nodes,pods,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml | dra simulate -
+  dra simulate manifests/samples                   a folder, with everything in it
+  kubectl get nodes,namespaces,pods,resourceclaims,resourceclaimtemplates,resourceslices,deviceclasses -A -o yaml \\
+    | dra simulate -
   dra dump > cluster.yaml && dra simulate cluster.yaml new-job.yaml --explain new-job-0
   dra simulate world.yaml -o json --fail-on-pending
 
@@ -15,7 +16,7 @@ exit codes: 0 done; 1 a pod stays pending and --fail-on-pending is given; 2 inpu
 """
 CHECK_EXAMPLES = """\
 examples:
-  dra check manifests/
+  dra check manifests/samples
   dra check classes.yaml slices.yaml claims.yaml -o json
 
 exit codes: 0 no error found (warnings do not count); 1 an error found; 2 input cannot be used
