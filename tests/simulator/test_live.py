@@ -11,7 +11,9 @@ from dra_cases.command import dra
 from dra_cases.server import ListServer
 from dra_controlplane.client import ApiClient
 from dra_controlplane.server import ControlPlane
+from dra_operator.kinds import WATCHED
 from dra_scheduling.wire import write
+from dra_simulator.access import PLURALS
 from dra_simulator.complete import complete
 from dra_simulator.load import Loaded, Manifest
 
@@ -47,6 +49,10 @@ def test_a_dump_simulates_like_the_cluster_it_is_of(
         dumped = dra("dump", "-o", form)
     assert dumped.code == 0
     assert dra("simulate", "-", text=dumped.out).out == dra("simulate", str(case(name).path)).out
+
+
+def test_what_a_cycle_sees_is_what_is_read() -> None:
+    assert {plural for _, plural in PLURALS.values()} == {resource.plural for resource in WATCHED}
 
 
 def test_everything_is_read_page_by_page_and_nothing_is_written(
