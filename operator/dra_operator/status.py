@@ -1,7 +1,8 @@
 """What people read on a pending pod: its `PodScheduled` condition, and an Event now and then.
 
 The newest message of a pod is written when its pause is over, so that a pod whose message changes all the time costs a
-write now and then. What the pod says already is not written again.
+write now and then. What the pod says already is not written again, and what is likely to pass in a moment, such as the
+wait for a claim that is made from a template, is not written at once.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ UNSCHEDULABLE = "Unschedulable"
 GATED = "SchedulingGated"
 FAILED_SCHEDULING = "FailedScheduling"
 BIND_FAILED = "BindFailed"
+PASSING_SECONDS = 3.0
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
 FIRST_EVENT_PAUSE = 10.0
@@ -73,9 +75,10 @@ class PodStatus:
             self.forget(outcome.pod.metadata.uid)
             return
         reason = outcome.reasons[0].reason if outcome.reasons else type(outcome).__name__
-        shown = reason if isinstance(outcome, Waiting) else UNSCHEDULABLE
-        told = self._tell(outcome.pod, shown, outcome.message, summary=reason)
-        if not isinstance(outcome, Waiting):
+        if isinstance(outcome, Waiting):
+            self._tell(outcome.pod, reason, outcome.message, summary=reason, patience=PASSING_SECONDS)
+        else:
+            told = self._tell(outcome.pod, UNSCHEDULABLE, outcome.message, summary=reason)
             self._event(told, FAILED_SCHEDULING)
 
     def refused(self, pod: Pod, reason: str, message: str) -> None:
@@ -111,6 +114,9 @@ class PodStatus:
     async def _until_due(self) -> None:
         while True:
             self._wake.clear()
+            # What is settled meanwhile takes nothing from the rate.
+            while self._due and self._due[0][1] not in self._told:
+                self._queued.discard(heapq.heappop(self._due)[1])
             pause = max(self._due[0][0] - self._clock(), self._bucket.wait()) if self._due else None
             if pause is not None and pause <= 0 and self._bucket.take():
                 return
@@ -120,11 +126,12 @@ class PodStatus:
             except TimeoutError:
                 pass
 
-    def _tell(self, pod: Pod, reason: str, message: str, *, summary: str) -> _Told:
+    def _tell(self, pod: Pod, reason: str, message: str, *, summary: str, patience: float = 0.0) -> _Told:
         uid = pod.metadata.uid
         told = self._told.get(uid)
         if told is None:
             told = self._told[uid] = _Told(pod)
+            told.write_after = self._clock() + patience
         else:
             PENDING.labels(told.summary).dec()
         PENDING.labels(summary).inc()

@@ -9,7 +9,7 @@ from dra_operating.objects import at, raw
 from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
-from dra_operator.status import PodStatus
+from dra_operator.status import PASSING_SECONDS, PodStatus
 from dra_scheduling.model.outcomes import Assignment, Outcome, Unschedulable, Waiting
 from dra_scheduling.model.pods import Pod, PodCondition
 from dra_scheduling.reasons import FoldedReason, Wake
@@ -141,9 +141,33 @@ async def test_there_is_one_event_a_step_of_the_backoff(world: World) -> None:
 
 async def test_a_pod_that_waits_for_others_is_told_quietly(world: World) -> None:
     await world.decide(waiting("ClaimMissing"))
+    world.clock.advance(PASSING_SECONDS)
+    await world.run()
 
     assert [one["reason"] for one in world.conditions()] == ["ClaimMissing"]
     assert world.event_counts() == []
+
+
+async def test_a_pod_that_waits_for_its_claim_for_a_moment_is_not_written_to(world: World) -> None:
+    await world.decide(waiting("ClaimMissing"))
+    world.clock.advance(PASSING_SECONDS / 2)
+    await world.decide(Assignment(pod=pod("p"), node="n"))
+    world.clock.advance(PASSING_SECONDS)
+    await world.run()
+
+    assert world.conditions() == []
+
+
+async def test_pods_that_waited_for_a_moment_keep_no_others_from_being_told(world: World) -> None:
+    for number in range(200):
+        passing = pod(f"p{number}")
+        world.status.decided(msgspec.structs.replace(waiting("ClaimMissing"), pod=passing))
+        world.status.decided(Assignment(pod=passing, node="n"))
+    world.clock.advance(PASSING_SECONDS + 1)
+
+    await world.decide(refused())
+
+    assert len(world.conditions()) == 1
 
 
 async def test_what_the_server_says_about_gates_is_left_alone(world: World) -> None:
