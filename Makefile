@@ -31,7 +31,9 @@ lock: $(SYNCED) ## pin the newest versions that pyproject.toml allows (needs uv)
 demo: control-plane ## show every kind of pod being scheduled on a real API server (KEEP=1 leaves it running)
 	@$(TOOLS) KEEP=$(KEEP) $(PY) -m dra_demo
 
+# Built beforehand, because it may take longer than a test may.
 test: control-plane ## run all tests
+	@$(TOOLS) $(PY) -m dra_oracle.build >/dev/null || echo "oracle: not built, the tests that need it are skipped"
 	@$(BIN)/pytest $(PYTEST_ARGS)
 
 lint: sync ## check format, rules, types and import contracts
