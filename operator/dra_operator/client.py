@@ -13,7 +13,6 @@ from dra_operator.api import Json
 from dra_operator.metrics import API_REQUESTS
 
 JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 CONNECTIONS = 64
 REQUEST_SECONDS = 10.0

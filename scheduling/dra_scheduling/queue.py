@@ -12,7 +12,7 @@ from enum import Enum, auto
 import msgspec
 
 from dra_scheduling.model.outcomes import Assignment, Outcome, OutOfBudget
-from dra_scheduling.model.pods import Pod
+from dra_scheduling.model.pods import Pod, Rank
 from dra_scheduling.reasons import Wake
 
 FIRST_BACKOFF = 1.0
@@ -22,13 +22,6 @@ SPARE_TIMERS = 1_000
 # A pod whose circumstances keep changing to no avail is tried at once so often, and then at this interval.
 PROMPT_TRIES = 5
 RETRY_INTERVAL = 1.0
-
-Rank = tuple[int, str, str, str]
-
-
-def rank(pod: Pod) -> Rank:
-    """Return the place of a pod among those that wait: higher priority first, then the older one, then by name."""
-    return (-pod.spec.priority, pod.metadata.creation_timestamp, pod.metadata.namespace, pod.metadata.name)
 
 
 def backoff(failures: int) -> float:
@@ -112,7 +105,7 @@ class SchedulingQueue:
             self._counts[entry.state] += 1
         else:
             before, entry.pod = entry.pod, pod
-            if entry.state is _State.READY and rank(before) != rank(pod):
+            if entry.state is _State.READY and before.rank != pod.rank:
                 self._enter(uid, entry, _State.TAKEN)
             elif entry.state is not _State.TAKEN and _read_by_decisions(before) == _read_by_decisions(pod):
                 return
@@ -209,7 +202,7 @@ class SchedulingQueue:
             self._hold(uid, entry, failures.until)
         elif entry.state is not _State.READY:
             self._enter(uid, entry, _State.READY)
-            heapq.heappush(self._ready, (rank(entry.pod), entry.ticket, uid))
+            heapq.heappush(self._ready, (entry.pod.rank, entry.ticket, uid))
 
     def _hold(self, uid: str, entry: _Entry, until: float) -> None:
         self._enter(uid, entry, _State.HELD)

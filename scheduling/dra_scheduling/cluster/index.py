@@ -169,4 +169,4 @@ class Cluster:
 
 def in_scheduling_order(pods: Iterable[Pod]) -> tuple[Pod, ...]:
     """Return pods by priority, then age, then name, so that a decision never depends on the order of arrival."""
-    return tuple(sorted(pods, key=lambda pod: (-pod.spec.priority, pod.metadata.creation_timestamp, pod.key)))
+    return tuple(sorted(pods, key=lambda pod: pod.rank))

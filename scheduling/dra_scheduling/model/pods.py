@@ -7,6 +7,8 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeselection import NodeSelector, PreferredSchedulingTerm, Taint, Toleration
 from dra_scheduling.quantity import Quantity
 
+Rank = tuple[int, str, str, str]
+
 
 class ResourceRequirements(Value, frozen=True):
     """Requests and limits of a container or a pod."""
@@ -161,6 +163,11 @@ class Pod(Value, frozen=True):
     def is_finished(self) -> bool:
         """Whether its containers have ended for good: it holds nothing any more."""
         return self.status.phase in {"Succeeded", "Failed"}
+
+    @property
+    def rank(self) -> Rank:
+        """The place among pods that wait: higher priority first, then the older one, then by name."""
+        return (-self.spec.priority, self.metadata.creation_timestamp, self.metadata.namespace, self.metadata.name)
 
 
 class NodeSpec(Value, frozen=True):
