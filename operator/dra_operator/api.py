@@ -1,8 +1,14 @@
 """The few requests that the operator itself makes, as a port; the binder has ports of its own."""
 
+import datetime as dt
 from typing import Any, Protocol
 
 Json = dict[str, Any]
+
+
+def timestamp() -> str:
+    """Return the time of day as the API writes it: RFC 3339 in UTC, to the second."""
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Api(Protocol):

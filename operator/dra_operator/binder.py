@@ -1,6 +1,5 @@
 """The binder's role: `dra_binder` over the API server, with the cache as its view."""
 
-import datetime as dt
 import time
 from collections.abc import Coroutine
 
@@ -10,6 +9,7 @@ from dra_binder.binder import Binder, Ending
 from dra_binder.ports import Ports
 from dra_binder.settings import BinderSettings
 from dra_binder.undo import Leftover
+from dra_operator.api import timestamp
 from dra_operator.binding import Binding, sleep
 from dra_operator.client import HttpApi
 from dra_operator.events import Notice, Recorder, Regarding, Severity
@@ -32,7 +32,7 @@ class LoopClock:
 
     def now(self) -> str:
         """Return the time as RFC 3339 text in UTC."""
-        return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return timestamp()
 
     def elapsed(self) -> float:
         """Return seconds that never go back."""

@@ -1,7 +1,6 @@
 """Kubernetes Events about objects: best effort, counted instead of repeated, never in the way of anything."""
 
 import asyncio
-import datetime as dt
 import hashlib
 from collections import OrderedDict
 from enum import StrEnum
@@ -10,7 +9,7 @@ from http import HTTPStatus
 import msgspec
 
 from dra_binder.errors import ApiError, ConflictError, MissingError
-from dra_operator.api import Api, Json
+from dra_operator.api import Api, Json, timestamp
 from dra_operator.kinds import BY_KIND
 from dra_operator.logs import log
 from dra_operator.metrics import EVENTS
@@ -132,7 +131,7 @@ class Recorder:
             self._counts.popitem(last=False)
 
     def _event(self, notice: Notice) -> Json:
-        now = _now()
+        now = timestamp()
         return {
             "apiVersion": "v1",
             "kind": "Event",
@@ -150,8 +149,4 @@ class Recorder:
         }
 
     def _repetition(self, notice: Notice, count: int) -> Json:
-        return {"count": count, "message": notice.message[:MAX_MESSAGE], "lastTimestamp": _now()}
-
-
-def _now() -> str:
-    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"count": count, "message": notice.message[:MAX_MESSAGE], "lastTimestamp": timestamp()}

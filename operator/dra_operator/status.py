@@ -6,12 +6,11 @@ wait for a claim that is made from a template, is not written at once.
 """
 
 import asyncio
-import datetime as dt
 import heapq
 from collections.abc import Callable
 
 from dra_binder.errors import ApiError, ConflictError, MissingError
-from dra_operator.api import Api, Json
+from dra_operator.api import Api, Json, timestamp
 from dra_operator.cache import Cache
 from dra_operator.events import Notice, Recorder, Regarding, Severity
 from dra_operator.kinds import PODS
@@ -174,7 +173,7 @@ class PodStatus:
         condition: Json = {"type": CONDITION, "status": "False", "reason": told.reason, "message": told.message}
         before = self._present(told)
         if before is None or before.status != "False":
-            condition["lastTransitionTime"] = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            condition["lastTransitionTime"] = timestamp()
         # The uid makes the server refuse the patch for another pod of that name.
         body: Json = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
         try:
