@@ -1,3 +1,4 @@
+import re
 import socket
 import time
 
@@ -97,6 +98,18 @@ def test_a_cluster_without_our_definition_is_waited_for(replicas: Operators, net
     place.gpu_template(place.gpu_class())
     place.pod("p", from_template("gpu", "gpus"))
     assert place.bound("p")
+
+
+def test_a_token_that_is_renewed_while_the_operator_waits_is_taken(replicas: Operators, place: World) -> None:
+    operator = everything(replicas, "late")
+    login = operator.kubeconfig.read_text()
+    operator.kubeconfig.write_text(re.sub(r"token: .*", "token: outdated", login))
+    operator.start()
+    wait_until(lambda: "401" in operator.ask("/readyz")[1], "the operator to say that it is not let in")
+
+    operator.kubeconfig.write_text(login)
+
+    operator.wait_ready()
 
 
 def test_a_missing_permission_is_named(replicas: Operators) -> None:
