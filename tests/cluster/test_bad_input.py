@@ -12,7 +12,6 @@ from dra_controlplane.client import Json
 from dra_controlplane.server import ControlPlane
 
 COUNTERS = {"consumesCounters": [{"counterSet": "nowhere", "counters": {"memory": {"value": "1"}}}]}
-SHARED = {"allowMultipleAllocations": True}
 TAINTED = {"taints": [{"key": "example.com/broken", "effect": "NoSchedule"}]}
 PREPARED = {"bindsToNode": True, "bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
 
@@ -20,10 +19,9 @@ PREPARED = {"bindsToNode": True, "bindingConditions": ["ready"], "bindingFailure
 BAD_SLICES: dict[str, tuple[list[Json], Json, str]] = {
     "no device": ([], {}, "no device matches"),
     "pieces missing": ([device("gpu-0")], {"count": 3}, "updated"),
-    "counters of no set": ([{**device("gpu-0"), **COUNTERS}], {}, "Counters"),
-    "a device to be shared": ([{**device("gpu-0"), **SHARED}], {}, "allowMultipleAllocations"),
+    "counters of no set": ([{**device("gpu-0"), **COUNTERS}], {}, "counter set nowhere"),
     "a tainted device": ([{**device("gpu-0"), **TAINTED}], {}, "taint"),
-    "a device that has to be prepared": ([{**device("gpu-0"), **PREPARED}], {}, "binding"),
+    "a device that has to be prepared": ([{**device("gpu-0"), **PREPARED}], {}, "DRADeviceBindingConditions"),
 }
 
 
