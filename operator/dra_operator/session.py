@@ -68,6 +68,9 @@ class _Response(aiohttp.ClientResponse):
         await super().start(connection)
         if self.status == HTTPStatus.OK:
             self.on_success()
+        if self.status == HTTPStatus.NOT_FOUND and self.url.path in BY_PATH:
+            # The CustomResourceDefinition was taken away, and may come back: Kopf would stop, but waits for a server.
+            raise aiohttp.ClientConnectionError(f"{self.url.path} is not served")
         watch = self._watch()
         if watch is not None and "watch" in self.url.query:
             watch.spoke()

@@ -55,6 +55,17 @@ def test_a_time_in_which_nobody_is_let_in(operator: RunningOperator, network: Pr
     assert_comes_back(place)
 
 
+def test_a_time_in_which_a_kind_is_not_served(operator: RunningOperator, network: Proxy, place: World) -> None:
+    unknown = network.disturb(Match(method="GET", path="/v1alpha2/bindrequests"), answer(404), times=0)
+    network.end_watches("/bindrequests")
+    unknown.wait()
+    time.sleep(5)
+    network.calm()
+
+    assert operator.is_running
+    assert_comes_back(place)
+
+
 def test_watches_that_are_open_and_silent(operator: RunningOperator, network: Proxy, place: World) -> None:
     assert network.freeze_watches() >= 7
 
