@@ -102,6 +102,7 @@ class Runtime:
 
     async def start(self) -> None:
         """Return when Kopf may begin to watch. Raises `NoAccessError` or `AddressInUseError`; nothing is left then."""
+        _collect_seldom()
         self.access.load()
         self._api = HttpApi(self.access)
         try:
@@ -286,11 +287,15 @@ class Runtime:
             self.fail(f"a part of the operator failed: {error!r}")
 
 
+def _collect_seldom() -> None:
+    """Let the garbage collector run less often: what is listed stays, and each look at it takes longer than the last."""
+    gc.set_threshold(50_000, 20, 100)
+
+
 def _settle_memory() -> None:
     """Take what was listed out of the garbage collector's sight: it stays, and looking at all of it takes long."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
 
 
 def _terminate() -> None:
