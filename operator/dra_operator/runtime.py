@@ -288,7 +288,7 @@ class Runtime:
 
 
 def _collect_seldom() -> None:
-    """Let the garbage collector run less often: what is listed stays, and each look at it takes longer than the last."""
+    """Let the garbage collector run less often: what is listed stays, and every look at all of it takes longer."""
     gc.set_threshold(50_000, 20, 100)
 
 
