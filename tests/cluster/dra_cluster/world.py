@@ -185,10 +185,17 @@ class World:
         )
 
     def special_claim(self, pod: str) -> Json:
-        """Waits until the claim that a pod's status names is there, and returns it."""
-        return self.mirror.until(
-            lambda: self.claim(named_special_claim(self.find_pod(pod))), f"the special claim of pod {pod}"
-        )
+        """Waits until the claim that a pod's status names is there, of a bound pod with its devices, and returns it.
+
+        Pods and claims are watched apart: of what was written first the news may come last.
+        """
+
+        def found() -> Json:
+            claim = self.claim(named_special_claim(self.find_pod(pod)))
+            is_whole = not self.node_of(pod) or "allocation" in (claim.get("status") or {})
+            return claim if is_whole else {}
+
+        return self.mirror.until(found, f"the special claim of pod {pod}")
 
     def request(self, pod: str) -> Json:
         """The BindRequest of a pod, as last seen; empty if there is none."""
