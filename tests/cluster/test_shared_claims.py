@@ -1,5 +1,5 @@
 from dra_cluster import objects
-from dra_cluster.objects import HOSTNAME, from_claim, numbered
+from dra_cluster.objects import HOSTNAME, from_claim, from_template, numbered
 from dra_cluster.operators import RunningOperator
 from dra_cluster.world import World, consumers, devices
 
@@ -104,6 +104,18 @@ def test_claims_that_are_in_two_zones_cannot_meet_in_one_pod(world: World) -> No
     world.pod("both", *(from_claim(name, name) for name in zones))
 
     world.pending("both", "0/2 nodes fit", zones[0], zones[1])
+
+
+def test_a_device_that_may_be_shared_serves_two_claims(world: World) -> None:
+    node = world.node("n1")
+    world.publish(node, [{**objects.device("gpu-0"), "allowMultipleAllocations": True}])
+    world.gpu_template(world.gpu_class())
+    for name in ("a", "b"):
+        world.pod(name, from_template("gpu", "gpus"))
+
+    assert (world.bound("a"), world.bound("b")) == (node, node)
+    shares = [world.claim_of(name)["status"]["allocation"]["devices"]["results"][0]["shareID"] for name in ("a", "b")]
+    assert len(set(shares)) == 2
 
 
 def test_a_claim_serves_two_pods_that_are_bound_at_the_same_time(world: World, binder: RunningOperator) -> None:

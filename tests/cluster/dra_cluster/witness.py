@@ -53,12 +53,15 @@ class Witness:
 
 def exclusive_devices(claim: Json) -> Iterator[Device]:
     """The devices that nobody else may have while this claim is allocated."""
-    yield from _devices((claim.get("status") or {}).get("allocation"))
+    for result in _results((claim.get("status") or {}).get("allocation")):
+        if not result.get("shareID"):
+            yield _device(result)
 
 
 def devices_taken(mirror: Mirror) -> int:
     """How many devices claims and unfinished BindRequests hold, counted from nothing but the API."""
-    taken = {device for claim in mirror.items(CLAIMS) for device in exclusive_devices(claim)}
+    allocations = ((claim.get("status") or {}).get("allocation") for claim in mirror.items(CLAIMS))
+    taken = {_device(result) for allocation in allocations for result in _results(allocation)}
     pods = {pod["metadata"]["uid"] for pod in mirror.items(PODS)}
     for request in mirror.items(BIND_REQUESTS):
         if is_open(request, pods):
@@ -75,8 +78,8 @@ def promised_devices(request: Json) -> Iterator[Device]:
     """The devices that a BindRequest gives out."""
     spec = request["spec"]
     for entry in spec.get("resourceClaimAllocations") or ():
-        yield from _devices(entry.get("allocation"))
-    yield from _devices((spec.get("extendedResourceClaimAllocation") or {}).get("allocation"))
+        yield from map(_device, _results(entry.get("allocation")))
+    yield from map(_device, _results((spec.get("extendedResourceClaimAllocation") or {}).get("allocation")))
 
 
 def phase_of(request: Json) -> str:
@@ -123,7 +126,11 @@ def named_special_claim(pod: Json) -> str:
     return str(status.get("resourceClaimName") or "")
 
 
-def _devices(allocation: Json | None) -> Iterator[Device]:
+def _results(allocation: Json | None) -> Iterator[Json]:
     for result in ((allocation or {}).get("devices") or {}).get("results") or ():
-        if not result.get("adminAccess") and not result.get("shareID"):
-            yield result["driver"], result["pool"], result["device"]
+        if not result.get("adminAccess"):
+            yield result
+
+
+def _device(result: Json) -> Device:
+    return result["driver"], result["pool"], result["device"]
