@@ -110,15 +110,7 @@ class Load:
     async def writes(self) -> Counter[str]:
         """Return how many writes the API server has answered since it started, by verb and resource."""
         async with self._session.get("/metrics") as response:
-            text = await response.text()
-        counted: Counter[str] = Counter()
-        for line in text.splitlines():
-            if line.startswith("apiserver_request_total{"):
-                labels, value = dict(LABEL.findall(line)), float(line.rpartition(" ")[2])
-                if labels["verb"] in WRITES:
-                    resource = "/".join(part for part in (labels["resource"], labels["subresource"]) if part)
-                    counted[f"{labels['verb']} {resource}"] += int(value)
-        return counted
+            return writes_in(await response.text())
 
     async def _create_rest(self, waiting: Iterable[Json]) -> None:
         for body in waiting:
@@ -128,3 +120,15 @@ class Load:
                 if answer.status >= 400:
                     raise RuntimeError(f"{path}: {answer.status} {await answer.text()}")
                 await answer.read()
+
+
+def writes_in(metrics: str) -> Counter[str]:
+    """Return the number of writes that the metrics of an API server tell, by verb and resource."""
+    counted: Counter[str] = Counter()
+    for line in metrics.splitlines():
+        if line.startswith("apiserver_request_total{"):
+            labels = dict(LABEL.findall(line))
+            if labels["verb"] in WRITES:
+                resource = "/".join(part for part in (labels["resource"], labels["subresource"]) if part)
+                counted[f"{labels['verb']} {resource}"] += int(float(line.rpartition(" ")[2]))
+    return counted

@@ -1,0 +1,60 @@
+import pytest
+
+from dra_bench import binds, page
+from dra_bench.binds import Binds
+from dra_bench.load import writes_in
+from dra_bench.processes import Cost
+from dra_bench.report import Table
+
+PAGE = "# Page\n\n<!-- binds -->\nold\n<!-- /binds -->\n\n<!-- start-up -->\n<!-- /start-up -->\n"
+METRICS = """
+# TYPE apiserver_request_total counter
+apiserver_request_total{code="201",resource="pods",subresource="binding",verb="POST"} 7
+apiserver_request_total{code="409",resource="pods",subresource="binding",verb="POST"} 1
+apiserver_request_total{code="200",resource="pods",subresource="",verb="PATCH"} 2
+apiserver_request_total{code="200",resource="pods",subresource="",verb="LIST"} 3
+"""
+
+
+def measured(scheduler: str, pods_per_second: float) -> Binds:
+    return Binds(
+        scheduler=scheduler,
+        kind="plain",
+        pods=2_000,
+        pods_per_second=pods_per_second,
+        cpu_ms_per_pod=4.0,
+        writes_per_pod=2.0,
+        writes={},
+        costs={"etcd": Cost(1.0, 50.0)},
+    )
+
+
+def test_results_take_the_place_of_older_ones_of_their_section_only() -> None:
+    assert page.put(PAGE, "binds", "new\n") == PAGE.replace("old", "new")
+
+
+def test_a_page_without_a_place_for_the_results_is_refused() -> None:
+    with pytest.raises(ValueError, match="no <!-- decisions -->"):
+        page.put(PAGE, "decisions", "new\n")
+
+
+def test_the_page_of_the_project_has_a_place_for_every_section() -> None:
+    text = page.PAGE.read_text()
+
+    for section in ("decisions", "binds", "start-up"):
+        assert page.put(text, section, "new\n") != text
+
+
+def test_a_table_reads_as_markdown() -> None:
+    assert Table(("a", "b"), (("1", "2"),)).markdown() == "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+
+
+def test_writes_are_counted_by_verb_and_resource_whatever_their_answer() -> None:
+    assert writes_in(METRICS) == {"POST pods/binding": 8, "PATCH pods": 2}
+
+
+def test_rates_are_compared_with_that_of_kube_scheduler() -> None:
+    table = binds.table([measured("kube-scheduler", 200.0), measured("dra-scheduler", 300.0)])
+
+    ratio = table.columns.index("ratio")
+    assert [row[ratio] for row in table.rows] == ["1.00", "1.50"]
