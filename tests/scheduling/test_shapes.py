@@ -5,12 +5,16 @@ import msgspec
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.model.pods import Pod, Volume
 from dra_scheduling.podclaims import ResolvedClaims
-from dra_scheduling.shapes.shape import Shape
+from dra_scheduling.shapes.shape import KEPT_SHAPES, Shape, ShapeCache
 from dra_scheduling.testing import container, pod
 
 
 def with_volume(item: Pod, name: str) -> Pod:
     return msgspec.structs.replace(item, spec=msgspec.structs.replace(item.spec, volumes=(Volume(name=name),)))
+
+
+def wanting(cpu: int) -> Pod:
+    return pod("p", container(requests={"cpu": f"{cpu}m"}))
 
 
 def shape(world: Cluster, item: Pod) -> Shape:
@@ -27,5 +31,19 @@ def test_the_volume_that_the_server_gives_every_pod_does_not_tell_pods_apart() -
 
 def test_pods_that_want_different_amounts_have_different_shapes() -> None:
     world = Cluster()
-    small, large = (pod("p", container(requests={"cpu": cpu})) for cpu in ("1", "2"))
-    assert shape(world, small) is not shape(world, large)
+    assert shape(world, wanting(1)) is not shape(world, wanting(2))
+
+
+def test_pods_that_take_turns_keep_their_shapes_however_many_there_are() -> None:
+    world = Cluster()
+    first = [shape(world, wanting(cpu)) for cpu in range(1, 10 * KEPT_SHAPES)]
+    assert [shape(world, wanting(cpu)) for cpu in range(1, 10 * KEPT_SHAPES)] == first
+
+
+def test_shapes_that_hold_too_much_together_are_forgotten_but_for_the_last_ones() -> None:
+    world = Cluster()
+    world.shapes = ShapeCache(kept_verdicts=0)
+    made = [shape(world, wanting(cpu)) for cpu in range(1, KEPT_SHAPES + 2)]
+    assert shape(world, wanting(KEPT_SHAPES + 1)) is made[-1]
+    assert shape(world, wanting(2)) is made[1]
+    assert shape(world, wanting(1)) is not made[0]

@@ -70,6 +70,10 @@ class Ranking:
         self.steps = 0
         """Search steps since the ranking was made."""
 
+    def __len__(self) -> int:
+        """The number of nodes whose verdicts are kept."""
+        return len(self._fits) + len(self._refusals)
+
     def refresh(self, nodes: Iterable[str], changes: ChangeLog, look: Look) -> None:
         """Look again at nodes that changed since the last refresh or were put off then; `nodes` are all there are."""
         changed = changes.since(self._cursor)

@@ -24,6 +24,10 @@ from dra_scheduling.resources import Resources
 from dra_scheduling.shapes.ranking import Ranking
 
 KEPT_SHAPES = 64
+"""So many are kept in any case."""
+KEPT_VERDICTS = 1_000_000
+"""Verdicts of nodes that all shapes may hold together, of some 200 bytes each; a shape by itself counts for some, too."""
+OWN_WEIGHT = 20
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
@@ -78,12 +82,17 @@ class Shape:
 
 
 class ShapeCache:
-    """The shapes seen last, the least used forgotten first; all of them once a DeviceClass changes."""
+    """The shapes seen last, the least used forgotten first; all of them once a DeviceClass changes.
 
-    __slots__ = ("_features", "_revision", "_shapes")
+    Their number is bounded by what they hold, not by itself: with one shape more than are kept, each of them would be
+    forgotten just before its turn, and every pod would cost a look at every node.
+    """
 
-    def __init__(self, features: Features = DEFAULT_FEATURES) -> None:
+    __slots__ = ("_features", "_kept_verdicts", "_revision", "_shapes")
+
+    def __init__(self, features: Features = DEFAULT_FEATURES, kept_verdicts: int = KEPT_VERDICTS) -> None:
         self._features = features
+        self._kept_verdicts = kept_verdicts
         self._shapes: OrderedDict[tuple[bytes, ...], Shape] = OrderedDict()
         self._revision = -1
 
@@ -104,9 +113,14 @@ class ShapeCache:
                 return claim
             parsed.append(claim)
         shape = self._shapes[key] = Shape(pod, resolved, tuple(parsed))
-        if len(self._shapes) > KEPT_SHAPES:
-            self._shapes.popitem(last=False)
+        self._make_room()
         return shape
+
+    def _make_room(self) -> None:
+        held = sum(OWN_WEIGHT + len(shape.ranking) for shape in self._shapes.values())
+        while held > self._kept_verdicts and len(self._shapes) > KEPT_SHAPES:
+            _, oldest = self._shapes.popitem(last=False)
+            held -= OWN_WEIGHT + len(oldest.ranking)
 
 
 def display_name(item: PodClaim) -> str:
