@@ -26,7 +26,7 @@ from dra_scheduling.shapes.ranking import Ranking
 KEPT_SHAPES = 64
 """So many are kept in any case."""
 KEPT_VERDICTS = 1_000_000
-"""Verdicts of nodes that all shapes may hold together, of some 200 bytes each; a shape by itself counts for some, too."""
+"""Verdicts of nodes that all shapes may hold together, some 200 bytes each; a shape by itself counts for some, too."""
 OWN_WEIGHT = 20
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
