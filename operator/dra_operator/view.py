@@ -1,5 +1,6 @@
 """What the binder wants to know about the cluster at a glance (`dra_binder.ports.View`), kept up to date by events."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 
 from dra_binder.allocations import consumer_keys, devices_of
@@ -18,6 +19,7 @@ from dra_scheduling.requirements import matches
 from dra_scheduling.wire import KubernetesObject
 
 CONTENDED_SECONDS = 600.0
+MAX_REMEMBERED = 10_000
 
 
 class ClusterView:
@@ -37,6 +39,8 @@ class ClusterView:
         self._requests_by_pod: Index[str] = Index()
         self._unjudged: dict[ObjectKey, float] = {}
         self._contended: dict[PoolKey, float] = {}
+        # Pods of ours that went: their claims outlive them for a while, and are no sign of another scheduler.
+        self._gone: OrderedDict[str, None] = OrderedDict()
         self._rivals = Rivals(cache, scheduler_name)
 
     def changed(self, value: KubernetesObject) -> None:
@@ -69,6 +73,8 @@ class ClusterView:
                 self._pools.remove(value.metadata.name)
             case Node():
                 self._pools.forget_node(value.name)
+            case Pod() if value.spec.scheduler_name == self.scheduler_name:
+                self._remember(value.metadata.uid)
             case _:
                 pass
 
@@ -173,7 +179,14 @@ class ClusterView:
         if claim is not None and not all(self._is_ours(pod, uid) for pod, uid in consumer_keys(claim)):
             self._contended.update((device.pool_key, taken) for device in devices_of(claim.status.allocation))
 
+    def _remember(self, uid: str) -> None:
+        self._gone[uid] = None
+        if len(self._gone) > MAX_REMEMBERED:
+            self._gone.popitem(last=False)
+
     def _is_ours(self, key: ObjectKey, uid: str) -> bool:
+        if uid in self._gone:
+            return True
         pod = self.pod(key)
         return pod is not None and pod.metadata.uid == uid and pod.spec.scheduler_name == self.scheduler_name
 

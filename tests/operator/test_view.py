@@ -176,6 +176,13 @@ def test_a_claim_that_loses_a_pod_of_ours_has_taken_nothing_new(world: World) ->
     assert not contended(world)
 
 
+def test_a_claim_that_outlives_its_pod_of_ours_is_no_other_schedulers(world: World) -> None:
+    world.add(pod("ours"), held_claim("a", "gpu-0", pods=(pod("ours"),)))
+    world.remove(pod("ours"))
+
+    assert not contended(world)
+
+
 def test_other_pools_are_not_contended(world: World) -> None:
     world.add(held_claim("a", "gpu-0", pods=(pod("unknown"),)))
 
