@@ -10,7 +10,7 @@ from dra_cases.decisions import Pending
 from dra_cluster.mirror import BIND_REQUESTS, PODS
 from dra_cluster.objects import HOSTNAME
 from dra_cluster.operators import RunningOperator
-from dra_cluster.witness import devices_taken
+from dra_cluster.witness import devices_taken, leftovers
 from dra_cluster.world import World
 from dra_controlplane.client import ApiError, Json, path_of
 from dra_controlplane.waiting import wait_until
@@ -30,6 +30,8 @@ def empty(world: World, scheduler: RunningOperator) -> Iterator[World]:
         lambda: devices_taken(world.mirror) == 0 and scheduler.metric("dra_devices_held") == 0, "free devices"
     )
     yield world
+    # A bind that is under way may hold its devices once more after its pod has gone.
+    world.mirror.until(lambda: not leftovers(world.mirror, world.namespace), "every bind to end")
     world.leave()
 
 
