@@ -88,4 +88,6 @@ def _nearness(refusal: Refusal) -> tuple[int, int, tuple[str, ...]]:
 def _sentence(refusal: Refusal) -> str:
     found = () if refusal.found is None else (refusal.found_text.format(found=refusal.found),)
     remarks = "; ".join((*found, *refusal.details))
-    return f"{refusal.message} ({remarks})" if remarks else refusal.message
+    text = f"{refusal.message} ({remarks})" if remarks else refusal.message
+    # Selectors and names may hold line breaks, and a condition or a table row is one line.
+    return " ".join(text.split())

@@ -30,3 +30,15 @@ def test_of_two_equally_near_misses_the_one_with_a_remark_speaks_whatever_the_or
     lines = {one_line(fold(order), 3) for order in permutations(misses)}
 
     assert lines == {"0/3 nodes fit: on 3: needs 4 devices (2 free; pool a is being updated)"}
+
+
+def test_a_message_is_one_line_whatever_it_quotes() -> None:
+    quoting = Refusal(
+        reason="NoMatchingDevice",
+        message="selector device.driver == 'a' &&\n    true: no device matches",
+        wake=Wake.NODE,
+        details=("no such key:\n model",),
+    )
+
+    expected = "selector device.driver == 'a' && true: no device matches (no such key: model)"
+    assert one_line(fold([quoting]), 1) == f"0/1 nodes fit: on 1: {expected}"

@@ -188,7 +188,7 @@ def subject_of(asks: Sequence[Ask]) -> str:
 
 def _wish(ask: Ask) -> str:
     """Return the class of a request and the selectors of its own, cut where they are long."""
-    selectors = " and ".join(ask.alternative.selectors)
+    selectors = " ".join(" and ".join(ask.alternative.selectors).split())
     shown = selectors if len(selectors) <= SHOWN_SELECTOR else f"{selectors[:SHOWN_SELECTOR]}..."
     return f"{ask.alternative.class_name}, selector {shown}" if shown else ask.alternative.class_name
 
