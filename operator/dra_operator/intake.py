@@ -123,7 +123,7 @@ class Intake:
         kind = KINDS.get((str(answer.get("apiVersion")), str(answer.get("kind"))))
         if kind is None or answer["metadata"].get("deletionTimestamp"):
             return
-        if self._watches[kind].learn(version_of(answer)):
+        if self._watches[kind].learn(answer["metadata"]["uid"], version_of(answer)):
             self._take(kind, "MODIFIED", answer)
 
     def listed(self, resource: Resource, uids: frozenset[str]) -> None:

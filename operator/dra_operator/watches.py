@@ -45,8 +45,8 @@ class Watch:
         self._list_version = 0
         # In the order of the wire, so the first is the oldest.
         self._unhandled: dict[int, None] = {}
-        # Versions that the answers to own writes have brought before the watch did.
-        self._known: set[int] = set()
+        # Versions that the answers to own writes have brought before the watch did, with the UIDs of their objects.
+        self._known: dict[int, str] = {}
         self._sent = 0
         self._handled = 0
 
@@ -76,20 +76,23 @@ class Watch:
         self.last_word = self.last_attempt = self._clock()
 
     def page(self, entries: Iterable[tuple[str, int]], version: int, *, first: bool, last: bool) -> None:
-        """Record one page of a list: UID and resource version of its objects, and the version of the list."""
+        """Record one page of a list: UID and resource version of its objects, and the version of the list.
+
+        It says nothing about objects that an own write has created or changed since.
+        """
         self.spoke()
         if first:
             self._handled = self.progress
             self._is_listing = True
             self._uids = set()
             self._unseen = {}
-            self._known.clear()
-        content = dict(entries)
+            self._known = {known: uid for known, uid in self._known.items() if known > version}
+        content, newer = dict(entries), frozenset(self._known.values())
         self._uids.update(content)
-        self._unseen.update(content)
+        self._unseen.update((uid, entry) for uid, entry in content.items() if uid not in newer)
         if not last:
             return
-        uids, self._uids = frozenset(self._uids), set()
+        uids, self._uids = newer.union(self._uids), set()
         self._is_listing = False
         self._unhandled.clear()
         self._list_version = self._sent = version
@@ -102,20 +105,19 @@ class Watch:
         The echo of an own write need not.
         """
         self._sent = version
-        if version in self._known:
-            self._known.remove(version)
+        if self._known.pop(version, None) is not None:
             return False
         self._unhandled[version] = None
         return True
 
-    def learn(self, version: int) -> bool:
+    def learn(self, uid: str, version: int) -> bool:
         """Return whether the answer to an own write is ahead of the watch; its echo is held back then.
 
         An answer that is not may be about an object that has gone since.
         """
         if not self.is_synced or version <= self._sent:
             return False
-        self._known.add(version)
+        self._known[version] = uid
         return True
 
     def bookmark(self, version: int) -> None:

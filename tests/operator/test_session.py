@@ -147,7 +147,7 @@ async def test_an_event_in_pieces_is_one_event(world: World) -> None:
 
 async def test_echoes_of_own_writes_are_not_passed_on(world: World) -> None:
     world.watches[Pod].page([], 5, first=True, last=True)
-    world.watches[Pod].learn(7)
+    world.watches[Pod].learn("own", 7)
     world.chunks = [line("ADDED", 6) + line("MODIFIED", 7), line("MODIFIED", 8)]
 
     assert await world.watch() == line("ADDED", 6) + line("MODIFIED", 8)

@@ -133,7 +133,7 @@ def test_a_new_list_does_not_take_progress_back() -> None:
 def test_the_echo_of_an_own_write_is_held_back_once() -> None:
     value = watch()
     listed(value, 10)
-    assert value.learn(12)
+    assert value.learn("own", 12)
 
     assert value.changed(11)
     assert not value.changed(12)
@@ -147,8 +147,8 @@ def test_an_answer_that_the_watch_was_faster_than_teaches_nothing() -> None:
     listed(value, 10)
     value.changed(12)
 
-    assert not value.learn(12)
-    assert not value.learn(11)
+    assert not value.learn("own", 12)
+    assert not value.learn("own", 11)
 
 
 def test_an_answer_during_a_list_teaches_nothing() -> None:
@@ -156,17 +156,40 @@ def test_an_answer_during_a_list_teaches_nothing() -> None:
     listed(value, 10)
     value.page([], 20, first=True, last=False)
 
-    assert not value.learn(21)
+    assert not value.learn("own", 21)
 
 
 def test_a_new_list_knows_better_than_answers_before_it() -> None:
     value = watch()
     listed(value, 10)
-    value.learn(12)
+    value.learn("own", 12)
     listed(value, 20)
 
     # A server that was restored counts anew.
     assert value.changed(12)
+
+
+def test_a_list_that_is_older_than_an_own_write_does_not_take_its_object_for_gone() -> None:
+    listener = Listener()
+    value = watch(listener)
+    listed(value, 10)
+    value.learn("own", 12)
+
+    listed(value, 11)
+
+    assert listener.lists[-1] == {"own"}
+    assert not value.changed(12)
+
+
+def test_a_list_that_is_older_than_an_own_write_does_not_bring_back_what_was_before_it() -> None:
+    value = watch()
+    listed(value, 10)
+    value.learn("own", 12)
+
+    listed(value, 11, own=9)
+
+    assert not value.admit(None, "own", 9)
+    assert value.is_synced
 
 
 def test_silence_is_told_by_kind() -> None:
