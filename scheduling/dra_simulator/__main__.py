@@ -34,9 +34,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(sys.argv[1:] if argv is None else argv)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read the output has seen enough; what Python still wants to flush goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read the output has seen enough.
+        _write_no_more()
         return 0
+    except OSError as error:
+        _write_no_more()
+        message = f"expected an output that can be written: {error.strerror}"
+        sys.stderr.write(f"{Problem('standard output', 'file', '-', message)}\n")
+        return UNUSABLE
     finally:
         gc.enable()
     return code
@@ -60,6 +65,11 @@ def _run(argv: Sequence[str]) -> int:
         # Parameters of drivers are never looked into, so only writing them shows how deep they are.
         sys.stderr.write(f"{Problem('input', 'object', '$', 'expected less deep nesting')}\n")
         return UNUSABLE
+
+
+def _write_no_more() -> None:
+    """Let what Python still wants to flush go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _program() -> str:

@@ -163,3 +163,13 @@ def test_parameters_nested_too_deep_to_be_written_are_a_problem_of_the_input(wri
     ended = dra("simulate", write("deep.yaml", world), "-o", "yaml")
     assert ended.code == 2
     assert ended.err == "input: object: $: expected less deep nesting\n"
+
+
+def test_an_output_that_cannot_be_written_is_told_apart_from_a_pending_pod() -> None:
+    program = [sys.executable, "-m", "dra_simulator", "simulate", PENDING, "--fail-on-pending"]
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, check=False, timeout=60)
+    assert ended.returncode == 2
+    assert (
+        ended.stderr == b"standard output: file: -: expected an output that can be written: No space left on device\n"
+    )
