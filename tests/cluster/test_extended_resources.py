@@ -3,6 +3,7 @@ import time
 from dra_cluster import objects
 from dra_cluster.mirror import BIND_REQUESTS, CLAIMS, PODS
 from dra_cluster.objects import container
+from dra_cluster.operators import RunningOperator
 from dra_cluster.witness import SPECIAL, promised_devices
 from dra_cluster.world import CLASSES, World, devices
 
@@ -144,6 +145,22 @@ def test_the_newest_class_serves_a_name_and_no_other_helps_out(world: World) -> 
 
     world.bound("second")
     assert devices(world.special_claim("second")) == ["old"]
+
+
+def test_a_decision_is_carried_out_as_a_whole_when_its_class_has_gone(world: World, binder: RunningOperator) -> None:
+    world.gpu_node("n1", 2)
+    gpu = world.gpu_class(extended=world.resource)
+    binder.pause()
+    world.pod("trainer", limits={world.resource: 2})
+    decided = world.mirror.until(lambda: world.request("trainer"), "the decision")
+    world.remove(CLASSES, gpu)
+    binder.resume()
+
+    world.bound("trainer")
+    claim = world.special_claim("trainer")
+    assert devices(claim) == ["gpu-0", "gpu-1"]
+    requests = decided["spec"]["extendedResourceClaimAllocation"]["deviceRequests"]
+    assert [one["name"] for one in requests] == list(requested(claim))
 
 
 def test_implicit_names_tell_classes_of_one_extended_name_apart(world: World) -> None:

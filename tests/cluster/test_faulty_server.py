@@ -67,6 +67,18 @@ def test_a_bind_that_keeps_failing_is_undone_and_says_so(world: World, proxy: Pr
     assert world.ended(POD)["metadata"]["uid"] == failed["metadata"]["uid"]
 
 
+def test_a_failed_attempt_is_counted_and_explained(world: World, proxy: Proxy) -> None:
+    proxy.disturb(WRITES["bind"], answer(500))
+    begin_bind(world)
+    world.ended(POD)
+
+    tries = [one["status"] for _, one in world.mirror.history(BIND_REQUESTS, world.namespace) if one.get("status")]
+    failed = [one for one in tries if not one.get("phase")]
+    assert [one["failedAttempts"] for one in failed] == [1]
+    assert "injected 500" in failed[0]["reason"]
+    assert failed[0]["lastAttemptTime"]
+
+
 def test_success_is_told_only_when_there_is_one(world: World, proxy: Proxy) -> None:
     proxy.disturb(WRITES["bind"], answer(500))
     begin_bind(world)

@@ -1,9 +1,11 @@
 import pytest
 
 from dra_cluster import objects
+from dra_cluster.faults import Hold, Match
 from dra_cluster.mirror import PODS
 from dra_cluster.objects import from_claim, from_template, numbered, request
 from dra_cluster.operators import RunningOperator
+from dra_cluster.proxy import Proxy
 from dra_cluster.world import SLICES, World, devices
 
 ALL = {"allocationMode": "All"}
@@ -156,6 +158,22 @@ def test_a_decision_about_a_device_that_is_gone_is_made_anew(
     assert world.bound("trainer") == node
     assert devices(world.claim_of("trainer")) == device_names
     assert "not published any more" in world.told("trainer", "BindFailed", "gpu-3")
+
+
+def test_a_bind_whose_claim_is_written_goes_on_without_its_device(world: World, proxy: Proxy) -> None:
+    node = world.node("n1")
+    piece = world.publish(node, [objects.device("gpu-3")])
+    world.gpu_template(world.gpu_class())
+    hold = Hold()
+    proxy.disturb(Match(method="POST", path="/pods/trainer/binding"), hold.before())
+    world.pod("trainer", from_template("gpu", "gpus"))
+    hold.reached()
+    republish(world, node, piece, ["gpu-4"])
+    hold.release()
+
+    # Whether the device still works is the kubelet's to find out.
+    assert world.bound("trainer") == node
+    assert devices(world.claim_of("trainer")) == ["gpu-3"]
 
 
 def test_a_pool_that_begins_to_count_anew_is_a_pool_like_any_other(world: World, binder: RunningOperator) -> None:

@@ -116,16 +116,6 @@ def reset_after_applying() -> Action:
     return act
 
 
-def delay(seconds: float) -> Action:
-    """Lets the request pass later."""
-
-    async def act(exchange: Exchange) -> web.StreamResponse:
-        await asyncio.sleep(seconds)
-        return await exchange.forward()
-
-    return act
-
-
 class Hold:
     """Stops a request before or after the server has seen it, until the test decides what becomes of it."""
 
