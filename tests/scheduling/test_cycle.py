@@ -32,6 +32,15 @@ def test_pods_are_packed_so_that_whole_nodes_stay_free() -> None:
     assert [item.node for item in result.outcomes if isinstance(item, Assignment)] == ["n1", "n1", "n2"]
 
 
+def test_devices_that_every_node_reaches_make_none_of_them_a_device_node() -> None:
+    world = cluster("n1")
+    world.apply(node("n2"))
+    world.apply(resource_slice("network", devices(2), driver="net.example.com"))
+    (outcome,) = decide(world, pod("plain")).outcomes
+    assert isinstance(outcome, Assignment)
+    assert outcome.node == "n2"
+
+
 def test_one_pod_that_fits_nowhere_does_not_hold_up_the_next() -> None:
     first, second = decide(cluster("n1"), gpu_pod("a", 5), gpu_pod("b")).outcomes
     assert isinstance(first, Unschedulable)

@@ -106,7 +106,8 @@ def _score(shape: Shape, state: NodeState, devices: Devices, need: ExtendedNeed,
 
 
 def _has_devices(state: NodeState, pools: PoolIndex) -> bool:
-    return state.offers_devices or bool(pools.on_node(state.place))
+    """Whether the node has devices of its own; what many nodes reach over a network makes none of them special."""
+    return state.offers_devices or any(pool.pinned for pool in pools.on_node(state.place))
 
 
 def _free_devices(shape: Shape, state: NodeState, need: ExtendedNeed, found: Chosen | None) -> int:
