@@ -1,6 +1,7 @@
 import pytest
 
 from dra_cluster import objects
+from dra_cluster.binds import DECISION
 from dra_cluster.faults import Hold, Match
 from dra_cluster.mirror import PODS
 from dra_cluster.objects import from_claim, from_template, numbered, request
@@ -9,6 +10,7 @@ from dra_cluster.proxy import Proxy
 from dra_cluster.world import SLICES, World, devices
 
 ALL = {"allocationMode": "All"}
+SLICE_EVENTS = 'dra_watch_events_total{novelty="news",resource="resourceslices"}'
 
 
 def test_all_waits_for_a_pool_in_motion_and_takes_exactly_its_new_devices(world: World) -> None:
@@ -127,37 +129,55 @@ def republish(world: World, node: str, before: str, device_names: list[str], *, 
     world.remove(SLICES, before)
 
 
-def decide_only(world: World, binder: RunningOperator) -> tuple[str, str]:
-    """A pod that has been promised gpu-3 by a BindRequest nobody has carried out; the node and its slice."""
-    node = world.node("n1")
-    piece = world.publish(node, [objects.device("gpu-3")])
-    world.gpu_template(world.gpu_class())
-    binder.pause()
-    world.pod("trainer", from_template("gpu", "gpus"))
-    world.mirror.until(lambda: world.request("trainer"), "the decision")
-    return node, piece
+class Decision:
+    """A pod has been promised gpu-3, but the BindRequest that says so is still on its way to the server."""
+
+    def __init__(self, world: World, proxy: Proxy, binder: RunningOperator, *, generation: int = 1) -> None:
+        self.node = world.node("n1")
+        self._world = world
+        self._binder = binder
+        self._piece = world.publish(self.node, [objects.device("gpu-3")], generation=generation)
+        self._hold = Hold()
+        world.gpu_template(world.gpu_class())
+        proxy.disturb(DECISION, self._hold.before())
+        world.pod("trainer", from_template("gpu", "gpus"))
+        self._hold.reached()
+
+    def arrives_after(self, device_names: list[str], *, generation: int = 2) -> None:
+        """Lets the binder see a new state of the pool first, and then the decision."""
+        seen = self._binder.metric(SLICE_EVENTS)
+        republish(self._world, self.node, self._piece, device_names, generation=generation)
+        self._world.mirror.until(lambda: self._binder.metric(SLICE_EVENTS) == seen + 2, "the new slices to be seen")
+        self._hold.release()
 
 
-def test_a_bind_goes_on_when_its_device_is_published_again(world: World, binder: RunningOperator) -> None:
-    node, piece = decide_only(world, binder)
-    republish(world, node, piece, ["gpu-3"])
-    binder.resume()
+def test_a_bind_goes_on_when_its_device_is_published_again(world: World, proxy: Proxy, binder: RunningOperator) -> None:
+    decision = Decision(world, proxy, binder)
+    decision.arrives_after(["gpu-3"])
 
-    assert world.bound("trainer") == node
+    assert world.bound("trainer") == decision.node
     assert devices(world.claim_of("trainer")) == ["gpu-3"]
 
 
 @pytest.mark.parametrize("device_names", [["gpu-4"], ["gpu-3b"]], ids=["gone", "renamed"])
 def test_a_decision_about_a_device_that_is_gone_is_made_anew(
-    world: World, binder: RunningOperator, device_names: list[str]
+    world: World, proxy: Proxy, binder: RunningOperator, device_names: list[str]
 ) -> None:
-    node, piece = decide_only(world, binder)
-    republish(world, node, piece, device_names)
-    binder.resume()
+    decision = Decision(world, proxy, binder)
+    decision.arrives_after(device_names)
 
-    assert world.bound("trainer") == node
+    assert world.bound("trainer") == decision.node
     assert devices(world.claim_of("trainer")) == device_names
     assert "not published any more" in world.told("trainer", "BindFailed", "gpu-3")
+
+
+def test_a_pool_that_begins_to_count_anew_is_a_pool_like_any_other(
+    world: World, proxy: Proxy, binder: RunningOperator
+) -> None:
+    decision = Decision(world, proxy, binder, generation=5)
+    decision.arrives_after(["gpu-3"], generation=1)
+
+    assert world.bound("trainer") == decision.node
 
 
 def test_a_bind_whose_claim_is_written_goes_on_without_its_device(world: World, proxy: Proxy) -> None:
@@ -174,19 +194,6 @@ def test_a_bind_whose_claim_is_written_goes_on_without_its_device(world: World, 
     # Whether the device still works is the kubelet's to find out.
     assert world.bound("trainer") == node
     assert devices(world.claim_of("trainer")) == ["gpu-3"]
-
-
-def test_a_pool_that_begins_to_count_anew_is_a_pool_like_any_other(world: World, binder: RunningOperator) -> None:
-    node = world.node("n1")
-    piece = world.publish(node, [objects.device("gpu-3")], generation=5)
-    world.gpu_template(world.gpu_class())
-    binder.pause()
-    world.pod("trainer", from_template("gpu", "gpus"))
-    world.mirror.until(lambda: world.request("trainer"), "the decision")
-    republish(world, node, piece, ["gpu-3"], generation=1)
-    binder.resume()
-
-    assert world.bound("trainer") == node
 
 
 def test_a_device_stays_taken_while_a_claim_names_it_published_or_not(world: World) -> None:
