@@ -229,6 +229,16 @@ def test_pods_seen_before_their_node_are_charged_when_it_comes() -> None:
     assert world.nodes["n1"].free["cpu"] == 64_000
 
 
+def test_nothing_is_kept_of_a_node_that_is_gone_with_all_its_pods() -> None:
+    item = bound(gpu_pod(), "n1")
+    world = cluster(item)
+    charges = world.placements.charges_on("n1")
+    world.remove(Node, ObjectKey("", "n1"))
+    assert world.placements.charges_on("n1") is charges
+    world.remove(Pod, item.key)
+    assert world.placements.charges_on("n1") is not charges
+
+
 def test_a_node_that_comes_back_knows_its_pods() -> None:
     world = cluster(bound(gpu_pod(), "n1"))
     world.remove(Node, ObjectKey("", "n1"))

@@ -116,6 +116,7 @@ class Cluster:
 
     def _remove_node(self, key: ObjectKey) -> Wake:
         if self.nodes.pop(key.name, None) is not None:
+            self.placements.let_go(key.name)
             self.pools.forget_node(key.name)
             self.changes.changed(key.name)
         return Wake.NOTHING

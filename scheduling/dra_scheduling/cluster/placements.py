@@ -67,6 +67,11 @@ class Placements:
         """Return the live dictionary of charges on a node, known or not yet known."""
         return self._by_node.setdefault(node, {})
 
+    def let_go(self, node: str) -> None:
+        """Drop the charges of a node that is gone, once the last pod on it is gone, too."""
+        if node not in self._nodes and not self._by_node.get(node, True):
+            del self._by_node[node]
+
     def is_committed(self, key: ObjectKey) -> bool:
         """Whether the pod has a place already."""
         return key in self._commitments
@@ -142,6 +147,7 @@ class Placements:
             return Wake.NOTHING
         if before is not None:
             self.charges_on(before.node).pop(before.pod_uid, None)
+            self.let_go(before.node)
             if before.node in self._nodes:
                 self._nodes[before.node].give_back(before.charge)
                 self._changes.changed(before.node)
