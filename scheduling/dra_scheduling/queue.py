@@ -18,7 +18,7 @@ from dra_scheduling.reasons import Wake
 FIRST_BACKOFF = 1.0
 LONGEST_BACKOFF = 300.0
 SAFETY_NET = 300.0
-SPARE_TIMERS = 1_000
+SPARE_PLACES = 1_000
 # A pod whose circumstances keep changing to no avail is tried at once so often, and then at this interval.
 PROMPT_TRIES = 5
 RETRY_INTERVAL = 1.0
@@ -203,6 +203,10 @@ class SchedulingQueue:
         elif entry.state is not _State.READY:
             self._enter(uid, entry, _State.READY)
             heapq.heappush(self._ready, (entry.pod.rank, entry.ticket, uid))
+            # A replica that only stands by never takes any, while pods come and go.
+            if len(self._ready) > SPARE_PLACES + 2 * len(self._entries):
+                self._ready = [ready for ready in self._ready if self._is_current(ready[1], ready[2])]
+                heapq.heapify(self._ready)
 
     def _hold(self, uid: str, entry: _Entry, until: float) -> None:
         self._enter(uid, entry, _State.HELD)
@@ -210,7 +214,7 @@ class SchedulingQueue:
 
     def _set_timer(self, when: float, uid: str, entry: _Entry) -> None:
         heapq.heappush(self._timers, (when, entry.ticket, uid))
-        if len(self._timers) > SPARE_TIMERS + 2 * len(self._entries):
+        if len(self._timers) > SPARE_PLACES + 2 * len(self._entries):
             self._timers = [timer for timer in self._timers if self._is_current(timer[1], timer[2])]
             heapq.heapify(self._timers)
 

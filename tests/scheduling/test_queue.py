@@ -185,6 +185,15 @@ def test_a_failing_pod_leaves_room_for_others() -> None:
     assert names(queue.take(0, 1)) == ["other"]
 
 
+def test_pods_that_come_and_go_in_a_replica_that_only_stands_by_do_not_pile_up() -> None:
+    queue = SchedulingQueue()
+    for number in range(5_000):
+        passing = pod(f"p{number}")
+        queue.offer(passing, now=0)
+        queue.forget(passing.metadata.uid)
+    assert len(queue._ready) < 2_000  # noqa: SLF001  what is measured is not visible outside
+
+
 def test_timers_of_pods_that_moved_on_do_not_pile_up() -> None:
     queue = waiting_queue(pod("p"))
     for now in range(5_000):
