@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import kopf
 
 from dra_operator.access import NoAccessError
-from dra_operator.kinds import BIND_REQUESTS, CLAIMS, CLASSES, NAMESPACES, NODES, PODS, SLICES, TEMPLATES
+from dra_operator.kinds import WATCHED, Resource
 from dra_operator.logs import configure, log
 from dra_operator.probes import AddressInUseError
 from dra_operator.runtime import Runtime
@@ -56,52 +56,16 @@ async def log_in(memo: kopf.Memo, **_: Any) -> kopf.AiohttpSession | None:  # no
     return await runtime.access.log_in()
 
 
-@kopf.on.event(PODS.group, PODS.version, PODS.plural)
-async def pod(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
-    """Keep the cache true."""
-    memo["runtime"].observe(PODS.kind, event)
+def _watch(resource: Resource) -> None:
+    """Have Kopf watch a kind."""
+
+    @kopf.on.event(resource.group, resource.version, resource.plural, id=resource.plural)
+    async def seen(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
+        memo["runtime"].observe(resource.kind, event)
 
 
-@kopf.on.event(NODES.group, NODES.version, NODES.plural)
-async def node(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
-    """Keep the cache true."""
-    memo["runtime"].observe(NODES.kind, event)
-
-
-@kopf.on.event(NAMESPACES.group, NAMESPACES.version, NAMESPACES.plural)
-async def namespace(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
-    """Keep the cache true."""
-    memo["runtime"].observe(NAMESPACES.kind, event)
-
-
-@kopf.on.event(CLAIMS.group, CLAIMS.version, CLAIMS.plural)
-async def claim(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
-    """Keep the cache true."""
-    memo["runtime"].observe(CLAIMS.kind, event)
-
-
-@kopf.on.event(TEMPLATES.group, TEMPLATES.version, TEMPLATES.plural)
-async def template(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
-    """Keep the cache true."""
-    memo["runtime"].observe(TEMPLATES.kind, event)
-
-
-@kopf.on.event(SLICES.group, SLICES.version, SLICES.plural)
-async def resource_slice(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
-    """Keep the cache true."""
-    memo["runtime"].observe(SLICES.kind, event)
-
-
-@kopf.on.event(CLASSES.group, CLASSES.version, CLASSES.plural)
-async def device_class(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
-    """Keep the cache true."""
-    memo["runtime"].observe(CLASSES.kind, event)
-
-
-@kopf.on.event(BIND_REQUESTS.group, BIND_REQUESTS.version, BIND_REQUESTS.plural)
-async def bind_request(event: Mapping[str, Any], memo: kopf.Memo, **_: Any) -> None:  # noqa: ANN401
-    """Keep the cache true."""
-    memo["runtime"].observe(BIND_REQUESTS.kind, event)
+for _resource in WATCHED:
+    _watch(_resource)
 
 
 async def _end(code: int) -> NoReturn:
