@@ -36,6 +36,12 @@ REASONS = (
         says="asks for all devices, but resource pool",
     ),
     Reason(
+        name="all-before-pool-is-seen",
+        theirs="a request for all devices does not wait for an incomplete pool of which no slice reaches the node yet",
+        ours="it does if the selectors of the pool's slices leave open whom the missing ones reach",
+        reword=rewriting.without_broken_pools("incomplete"),
+    ),
+    Reason(
         name="all-against-constraint",
         theirs="a request for all devices of which one breaks a constraint ends the pod's attempt on all nodes",
         ours="the node, or that alternative, cannot serve it",
@@ -60,31 +66,6 @@ REASONS = (
         theirs="the devices of one request are never chosen anew to give a later request a better alternative",
         ours="the best combination of alternatives is found, in the order of requests",
         reword=rewriting.with_our_alternatives,
-    ),
-    Reason(
-        name="admin-access",
-        theirs="admin access takes part in the search like any other request: it needs counters and capacity, keeps "
-        "later requests off its devices, and cannot have what its own claim has",
-        ours="it takes nothing and needs nothing; only two such requests of one claim get different devices",
-        reword=rewriting.with_admin_access_to_copies,
-    ),
-    Reason(
-        name="draws-unseen",
-        theirs="a taken device that its pool does not publish any more draws nothing from the pool's counters",
-        ours="nothing more is handed out that draws from them, while nobody knows what it drew",
-        reword=rewriting.with_counters_closed,
-    ),
-    Reason(
-        name="share-of-whole-device",
-        theirs="a share that somebody has of a device that is not shareable any more does not keep others off it",
-        ours="it takes the device",
-        reword=rewriting.with_shares_of_whole_devices_taken,
-    ),
-    Reason(
-        name="overdrawn-elsewhere",
-        theirs="one overdrawn counter of a pool keeps back every device of the pool that draws from any counter",
-        ours="only those that draw from it",
-        reword=rewriting.without_overdrafts,
     ),
     Reason(
         name="whole-ranges",
@@ -112,6 +93,31 @@ REASONS = (
         theirs="with consumable capacity switched off, the allocator still heeds distinctAttribute",
         ours="a claim with it is refused, since it belongs to that feature",
         reword=rewriting.with_distinction_refused,
+    ),
+    Reason(
+        name="admin-access",
+        theirs="admin access takes part in the search like any other request: it needs counters and capacity, keeps "
+        "later requests off its devices, and cannot have what its own claim has",
+        ours="it takes nothing and needs nothing; only two such requests of one claim get different devices",
+        reword=rewriting.with_admin_access_to_copies,
+    ),
+    Reason(
+        name="draws-unseen",
+        theirs="a taken device that its pool does not publish any more draws nothing from the pool's counters",
+        ours="nothing more is handed out that draws from them, while nobody knows what it drew",
+        reword=rewriting.with_counters_closed,
+    ),
+    Reason(
+        name="share-of-whole-device",
+        theirs="a share that somebody has of a device that is not shareable any more does not keep others off it",
+        ours="it takes the device",
+        reword=rewriting.with_shares_of_whole_devices_taken,
+    ),
+    Reason(
+        name="overdrawn-elsewhere",
+        theirs="one overdrawn counter of a pool keeps back every device of the pool that draws from any counter",
+        ours="only those that draw from it",
+        reword=rewriting.without_overdrafts,
     ),
     Reason(
         name="former-generation",

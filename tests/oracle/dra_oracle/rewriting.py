@@ -50,10 +50,14 @@ def with_admin_access_to_copies(checked: Checked, _: tuple[Json, ...]) -> Reword
     slices = list(checked.world.slices)
     # The requests of one claim still get different devices.
     for claim in sorted({wish.claim for wish in admins}):
-        offset = len(slices)
-        slices += [_shadow(piece, f"{SHADOW}-{claim}-") for piece in checked.world.slices]
+        copies = {}
+        for number, piece in enumerate(checked.world.slices):
+            # Without its counters a broken pool could become a good one.
+            if pool_key(piece) not in checked.published.broken:
+                copies[number] = len(slices)
+                slices.append(_shadow(piece, f"{SHADOW}-{claim}-"))
         for where in {(wish.claim, wish.name) for wish in admins if wish.claim == claim}:
-            matching[where] = {(piece + offset, position) for piece, position in matching[where]}
+            matching[where] = {(copies[piece], position) for piece, position in matching[where] if piece in copies}
     world = msgspec.structs.replace(checked.world, slices=tuple(slices))
     return Reworded(world=_spelled_out(world, matching), restored=_without_shadows)
 

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"regexp"
 	stdslices "slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/cel"
 )
+
+var readsMoreThanDriver = regexp.MustCompile(`device\.(attributes|capacity|allowMultipleAllocations)`)
 
 // selection says what the selectors of one request, or of one alternative of it, make of every published device:
 // those of the class first, each asked only about what the ones before it selected.
@@ -93,8 +96,12 @@ func matchesAll(programs []cel.CompilationResult, driver string, device *resourc
 	return true, nil
 }
 
+// isPossible says whether devices of the driver could be selected. Only expressions about nothing but the driver tell.
 func isPossible(programs []cel.CompilationResult, driver string) bool {
 	for _, program := range programs {
+		if readsMoreThanDriver.MatchString(program.Expression) {
+			continue
+		}
 		matches, _, err := program.DeviceMatches(context.Background(), cel.Device{Driver: driver})
 		if err == nil && !matches {
 			return false
