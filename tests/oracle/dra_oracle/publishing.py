@@ -240,6 +240,6 @@ def _consumption(dice: Dice, name: str) -> Json:
     slots = ("0", "1", "2") if Part.ZEROS in dice.parts else ("1", "2")
     amounts = {"memory": {"value": dice.one_of(("10Gi", "20Gi", "40Gi"))}, "slots": {"value": dice.one_of(slots)}}
     consumption = {"counterSet": name, "counters": {key: amounts[key] for key in dice.some_of(COUNTERS, 2)}}
-    if dice.has(Part.COMPATIBILITY, 0.1):
+    if dice.has(Part.COMPATIBILITY, 0.6):
         consumption["compatibilityGroups"] = dice.some_of(("g1", "g2", "g3"), 2)
     return consumption
