@@ -42,6 +42,7 @@ def without(feature: str, world_: World) -> World:
     return msgspec.structs.replace(world_, features=tuple(name for name in world_.features if name != feature))
 
 
+LISTED = {"name": "a", "attributes": {"numa": {"ints": [0]}}}
 BOUND = device("a", bindsToNode=True)
 CORES = {"default": "100m", "validRange": {"min": "100m", "step": "100m"}}
 TENTHS = device("a", allowMultipleAllocations=True, capacity={"cores": {"value": "800m", "requestPolicy": CORES}})
@@ -72,6 +73,7 @@ CASES = [
     ("overdrawn-elsewhere", "impossible", "allocated", world(OVERDRAWN, claim(ONE), taken=[held("a"), held("b")])),
     ("whole-ranges", "impossible", "allocated", without(ROUNDED, world([piece("s", TENTHS)], claim(TENTH)))),
     ("binding-switched-off", "allocated", "impossible", without(NO_BINDING, world([piece("s", BOUND)], claim(ONE)))),
+    ("lists-switched-off", "allocated", "impossible", world([piece("s", LISTED)], claim(ONE, constraints=SAME_NUMA))),
     ("sharing-switched-off", "allocated", "impossible", without(NO_SHARING, world([piece("s", TENTHS)], claim(ONE)))),
     ("distinction-switched-off", "allocated", "refused",
      without(NO_SHARING, world([piece("s", A)], claim(ONE, constraints=DISTINCT_NUMA)))),

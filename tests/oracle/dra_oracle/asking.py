@@ -25,7 +25,7 @@ FAILING = (
 DERIVED = (
     f'device.attributes["{GPU}"].?model.orValue("none")',
     f'device.attributes["{GPU}"].?numa.orValue(7)',
-    f'"memory" in device.capacity[device.driver] ? "some" : "none"',
+    '"memory" in device.capacity[device.driver] ? "some" : "none"',
     "device.driver",
     "device.allowMultipleAllocations",
     f'device.attributes["{GPU}"].model',

@@ -83,6 +83,12 @@ REASONS = (
         ),
     ),
     Reason(
+        name="lists-switched-off",
+        theirs="with lists of values switched off, the first device with a list satisfies a constraint over it",
+        ours="a list is no value then",
+        reword=rewriting.without_lists,
+    ),
+    Reason(
         name="sharing-switched-off",
         theirs="with consumable capacity switched off, shareable devices are handed out whole",
         ours="they are not handed out",

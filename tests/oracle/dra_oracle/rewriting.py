@@ -17,6 +17,7 @@ from dra_oracle.world import Json, World
 
 MARK_DOMAIN, MARK = "oracle.example.com", "mark"
 FRACTIONS = "FractionalCapacityRange"
+LISTS = frozenset({"ints", "bools", "strings", "versions"})
 SHADOW = "shadow"
 NOTHING: Json = {"cel": {"expression": "false"}}
 
@@ -95,6 +96,19 @@ def with_exact_ranges(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
     if FRACTIONS in features:
         return None
     return Reworded(world=msgspec.structs.replace(checked.world, features=(*features, FRACTIONS)))
+
+
+def without_lists(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
+    """With lists of values off, no device has an attribute that is a list."""
+    if "ListTypeAttributes" in checked.world.features:
+        return None
+
+    def plain(device: Json) -> Json:
+        kept = {name: each for name, each in device.get("attributes", {}).items() if not LISTS & each.keys()}
+        return {**device, "attributes": kept} if kept != device.get("attributes", {}) else device
+
+    slices = tuple(_with_devices(piece, [plain(each) for each in _devices(piece)]) for piece in checked.world.slices)
+    return _if_changed(checked.world, msgspec.structs.replace(checked.world, slices=slices))
 
 
 def without_devices_of(feature: str, *fields: str) -> Rewording:
