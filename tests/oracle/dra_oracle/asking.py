@@ -85,12 +85,10 @@ def _holders(dice: Dice, spec: Json, device: Json) -> list[Json]:
     if not device.get("allowMultipleAllocations") or dice.luck(0.1):
         return [result]
     shares = []
-    for number in range(dice.one_of((1, 1, 2))):
+    for _ in range(dice.one_of((1, 1, 2))):
         share = {**result, "shareID": f"00000000-0000-4000-8000-{dice.random.randrange(10**12):012d}"}
         if dice.luck(0.9):
-            share["consumedCapacity"] = {
-                name: {"memory": "5Gi", "cores": "250m"}[name] for name in device["capacity"] if name or number
-            }
+            share["consumedCapacity"] = {name: {"memory": "5Gi", "cores": "250m"}[name] for name in device["capacity"]}
         shares.append(share)
     return shares
 

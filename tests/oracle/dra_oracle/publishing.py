@@ -72,7 +72,6 @@ def _slice(name: str, driver: str, pool: Json, content: Json) -> Json:
 def _damaged(dice: Dice, pieces: list[Json]) -> list[Json]:
     """The slices, sometimes as a driver or a watch leaves them half-way."""
     if dice.has(Part.INCOMPLETE, 0.05):
-        dice.one_of(pieces)
         if len(pieces) > 1 and dice.luck(0.5):
             return pieces[1:]
         for piece in pieces:

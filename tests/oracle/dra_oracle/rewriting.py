@@ -56,7 +56,7 @@ def with_admin_access_to_copies(checked: Checked, _: tuple[Json, ...]) -> Reword
             # Without its counters a broken pool could become a good one.
             if pool_key(piece) not in checked.published.broken:
                 copies[number] = len(slices)
-                slices.append(_shadow(piece, f"{SHADOW}-{claim}-"))
+                slices.append(_shadow(piece, f"{SHADOW}-{claim}-", checked.world.features))
         for where in {(wish.claim, wish.name) for wish in admins if wish.claim == claim}:
             matching[where] = {(copies[piece], position) for piece, position in matching[where] if piece in copies}
     world = msgspec.structs.replace(checked.world, slices=tuple(slices))
@@ -274,13 +274,14 @@ def _spelled_out(world: World, matching: dict[tuple[int, str], set[Place]]) -> W
     return _reworded(msgspec.structs.replace(world, slices=tuple(slices), classes=tuple(classes)), spelled)
 
 
-def _shadow(piece: Json, prefix: str) -> Json:
-    """A slice like this of another pool, with devices that nobody has to share and that draw from no counters."""
+def _shadow(piece: Json, prefix: str, features: tuple[str, ...]) -> Json:
+    """A slice like this of another pool, with devices that nobody has to share and that draw from no counters.
+
+    With partitions off, those that draw stay as they are, since nobody can have them.
+    """
     spec = piece["spec"]
-    devices = [
-        {key: value for key, value in each.items() if key not in {"consumesCounters", "allowMultipleAllocations"}}
-        for each in _devices(piece)
-    ]
+    dropped = {"allowMultipleAllocations", *(["consumesCounters"] if "PartitionableDevices" in features else [])}
+    devices = [{key: value for key, value in each.items() if key not in dropped} for each in _devices(piece)]
     renamed = {**spec, "pool": {**spec["pool"], "name": prefix + spec["pool"]["name"]}}
     return _with_devices({**piece, "metadata": {"name": prefix + piece["metadata"]["name"]}, "spec": renamed}, devices)
 
