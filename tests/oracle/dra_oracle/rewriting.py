@@ -148,7 +148,7 @@ def with_counters_closed(checked: Checked, _: tuple[Json, ...]) -> Reworded | No
     taken = [
         {"request": "r", "driver": key[0], "pool": key[1], "device": key[2]}
         for key, charge in checked.published.charges.items()
-        if key[:2] in closed and charge and key not in held
+        if key[:2] in closed and any(value for _, value in charge) and key not in held
     ]
     return _if_changed(checked.world, msgspec.structs.replace(checked.world, held=(*checked.world.held, *taken)))
 
