@@ -14,6 +14,8 @@ pytestmark = pytest.mark.timeout(900)
 
 A, B = device("a", {"numa": 0}), device("b", {"numa": 1})
 BROKEN = piece("broken", device("n"), driver=NIC, count=2)
+ZONE_B = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}]}
+OTHER_ZONE = piece("other", device("z"), pool="q", count=2, nodeSelector=ZONE_B)
 NEWER = piece("newer", generation=2, nodeName="other")
 SAME_NUMA = [{"matchAttribute": f"{GPU}/numa"}]
 FAILING = f'device.attributes["{GPU}"].model == "x"'
@@ -40,6 +42,7 @@ def without(feature: str, world_: World) -> World:
     return msgspec.structs.replace(world_, features=tuple(name for name in world_.features if name != feature))
 
 
+LISTED = {"name": "a", "attributes": {"numa": {"ints": [0]}}}
 BOUND = device("a", bindsToNode=True)
 CORES = {"default": "100m", "validRange": {"min": "100m", "step": "100m"}}
 TENTHS = device("a", allowMultipleAllocations=True, capacity={"cores": {"value": "800m", "requestPolicy": CORES}})
@@ -53,6 +56,7 @@ CASES = [
     ("failing-selector", "podError", "allocated",
      world([piece("s", A, device("b", {"model": "x"}))], claim(request("r", wish("gpu", FAILING))))),
     ("all-beside-broken-pool", "podError", "allocated", world([piece("s", A, B), BROKEN], claim(ALL))),
+    ("all-before-pool-is-seen", "allocated", "impossible", world([piece("s", A), OTHER_ZONE], claim(ALL))),
     ("all-against-constraint", "podError", "impossible", world([piece("s", A, B)], claim(ALL, constraints=SAME_NUMA))),
     ("all-against-constraint", "podError", "allocated",
      world([piece("s", A, B)], claim(request("r", wish(count=0), wish()), constraints=SAME_NUMA))),
@@ -69,6 +73,7 @@ CASES = [
     ("overdrawn-elsewhere", "impossible", "allocated", world(OVERDRAWN, claim(ONE), taken=[held("a"), held("b")])),
     ("whole-ranges", "impossible", "allocated", without(ROUNDED, world([piece("s", TENTHS)], claim(TENTH)))),
     ("binding-switched-off", "allocated", "impossible", without(NO_BINDING, world([piece("s", BOUND)], claim(ONE)))),
+    ("lists-switched-off", "allocated", "impossible", world([piece("s", LISTED)], claim(ONE, constraints=SAME_NUMA))),
     ("sharing-switched-off", "allocated", "impossible", without(NO_SHARING, world([piece("s", TENTHS)], claim(ONE)))),
     ("distinction-switched-off", "allocated", "refused",
      without(NO_SHARING, world([piece("s", A)], claim(ONE, constraints=DISTINCT_NUMA)))),

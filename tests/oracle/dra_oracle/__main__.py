@@ -46,6 +46,9 @@ def main() -> int:
     except OracleError as error:
         print(f"oracle: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("oracle: interrupted", file=sys.stderr)
+        return 130
 
 
 def _run(kubernetes: Kubernetes, seeds: range, parts: set[Part]) -> int:

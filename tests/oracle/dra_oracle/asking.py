@@ -22,6 +22,14 @@ FAILING = (
     f'device.attributes["{GPU}"].driverVersion.isGreaterThan(semver("1.9.0"))',
     f'device.attributes["{NIC}"].model.startsWith("a")',
 )
+DERIVED = (
+    f'device.attributes["{GPU}"].?model.orValue("none")',
+    f'device.attributes["{GPU}"].?numa.orValue(7)',
+    '"memory" in device.capacity[device.driver] ? "some" : "none"',
+    "device.driver",
+    "device.allowMultipleAllocations",
+    f'device.attributes["{GPU}"].model',
+)
 UNCOMPILABLE = ("device.driver ==", "device.unknown", '"a"')
 TOLERATIONS: tuple[Json, ...] = (
     {"operator": "Exists"},
@@ -77,12 +85,10 @@ def _holders(dice: Dice, spec: Json, device: Json) -> list[Json]:
     if not device.get("allowMultipleAllocations") or dice.luck(0.1):
         return [result]
     shares = []
-    for number in range(dice.one_of((1, 1, 2))):
+    for _ in range(dice.one_of((1, 1, 2))):
         share = {**result, "shareID": f"00000000-0000-4000-8000-{dice.random.randrange(10**12):012d}"}
         if dice.luck(0.9):
-            share["consumedCapacity"] = {
-                name: {"memory": "5Gi", "cores": "250m"}[name] for name in device["capacity"] if name or number
-            }
+            share["consumedCapacity"] = {name: {"memory": "5Gi", "cores": "250m"}[name] for name in device["capacity"]}
         shares.append(share)
     return shares
 
@@ -132,6 +138,7 @@ def _constraints(dice: Dice, names: list[str]) -> list[Json]:
         if dice.has(part, chance):
             scope = {"requests": dice.some_of(names, 3)} if dice.luck(0.5) else {}
             matched = (*MATCHED, f"{GPU}/links") if Part.LISTS in dice.parts else MATCHED
+            matched = (*matched, "example.com/derived") if Part.DERIVED in dice.parts else matched
             constraints.append({**scope, field: dice.one_of(matched)})
     return constraints
 
@@ -168,8 +175,9 @@ def _wish(dice: Dice) -> Json:
         }
         asked = ["memory"] if dice.luck(0.85) else ["memory", "cores"]
         wish["capacity"] = {"requests": {name: dice.one_of(amounts[name]) for name in asked}}
-    if dice.has(Part.DERIVED, 0.02):
-        wish["derivedAttributes"] = [{"name": "example.com/derived", "expression": '"x"'}]
+    if dice.has(Part.DERIVED, 0.3):
+        names = dice.one_of((["example.com/derived"], [f"{GPU}/model"], ["example.com/derived", ROOT]))
+        wish["derivedAttributes"] = [{"name": each, "expression": dice.one_of(DERIVED)} for each in names]
     return wish
 
 

@@ -29,39 +29,41 @@ class GoMissingError(OracleError):
     """There is no Go here, and none could be installed."""
 
 
-def allocator_version() -> str:
+def allocator_version(source: Path = SOURCE) -> str:
     """The version of Kubernetes' allocator that is asked."""
-    pinned = re.search(r"k8s\.io/dynamic-resource-allocation (v\S+)", (SOURCE / "go.mod").read_text())
+    pinned = re.search(r"k8s\.io/dynamic-resource-allocation (v\S+)", (source / "go.mod").read_text())
     if pinned is None:
-        raise OracleError(f"{SOURCE / 'go.mod'} does not pin k8s.io/dynamic-resource-allocation")
+        raise OracleError(f"{source / 'go.mod'} does not pin k8s.io/dynamic-resource-allocation")
     return pinned[1]
 
 
-def build_program() -> Path:
+def build_program(source: Path = SOURCE) -> Path:
     """The program, built if its sources were never built before (half a minute on two cores, more with a cold cache).
 
     Raises:
         GoMissingError: no Go.
         OracleError: the build failed.
     """
-    folder = cache_root() / f"oracle-{allocator_version()}-{_digest()}"
+    folder = cache_root() / f"oracle-{allocator_version(source)}-{_digest(source)}"
     program = folder / NAME
     if os.access(program, os.X_OK):
         return program
     try:
-        go = find_or_install_go(_needed_go(), cache_root())
+        go = find_or_install_go(_needed_go(source), cache_root())
     except ControlPlaneError as error:
         raise GoMissingError(str(error)) from error
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not program.exists():
-            _build(go, program)
+            _build(go, source, program)
     return program
 
 
-def _build(go: Path, program: Path) -> None:
-    print(f"oracle: building {NAME} {allocator_version()} once into {program.parent}", file=sys.stderr, flush=True)
+def _build(go: Path, source: Path, program: Path) -> None:
+    print(
+        f"oracle: building {NAME} {allocator_version(source)} once into {program.parent}", file=sys.stderr, flush=True
+    )
     unfinished = program.with_name(f".{NAME}.unfinished")
     command = [*guarded(), str(go), "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-o", str(unfinished)]
     # No C compiler on a bare machine, and no other tool chain than the one that was found.
@@ -69,7 +71,7 @@ def _build(go: Path, program: Path) -> None:
     try:
         answer = subprocess.run(
             [*command, "-ldflags", "-s -w", "."],
-            cwd=SOURCE,
+            cwd=source,
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -84,15 +86,15 @@ def _build(go: Path, program: Path) -> None:
     unfinished.rename(program)
 
 
-def _digest() -> str:
+def _digest(source: Path) -> str:
     content = hashlib.sha256()
-    for path in sorted((*SOURCE.glob("*.go"), SOURCE / "go.mod", SOURCE / "go.sum")):
+    for path in sorted((*source.glob("*.go"), *source.glob("go.*"))):
         content.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return content.hexdigest()[:16]
 
 
-def _needed_go() -> tuple[int, ...]:
-    line = re.search(r"^go (\d+)\.(\d+)", (SOURCE / "go.mod").read_text(), re.MULTILINE)
+def _needed_go(source: Path) -> tuple[int, ...]:
+    line = re.search(r"^go (\d+)\.(\d+)", (source / "go.mod").read_text(), re.MULTILINE)
     return (int(line[1]), int(line[2])) if line else (1, 26)
 
 

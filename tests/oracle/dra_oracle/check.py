@@ -6,7 +6,7 @@ from typing import NamedTuple
 from dra_oracle.kubernetes import Selected
 from dra_oracle.published import Key, Published, Spot, published, result_key
 from dra_oracle.scopes import config_faults, selector_faults
-from dra_oracle.stock import capacity_faults, counter_faults
+from dra_oracle.stock import capacity_faults, counter_faults, group_faults
 from dra_oracle.taking import Fault, Taken, plain_tolerations
 from dra_oracle.wishes import Choices, Wish, choices, consumption, doubtful, is_shareable, wishes_of
 from dra_oracle.world import Json, World
@@ -49,6 +49,7 @@ def faults(checked: Checked, allocations: tuple[Json, ...]) -> list[Fault]:
         *_possession_faults(checked, taken),
         *_constraint_faults(checked, taken),
         *counter_faults(checked.world, checked.published, taken),
+        *group_faults(checked.world, checked.published, taken),
         *capacity_faults(checked.world, taken),
         *_field_faults(taken),
         *config_faults(checked.world, taken, allocations),
@@ -174,7 +175,7 @@ def _constraint_faults(checked: Checked, taken: list[Taken]) -> Iterator[Fault]:
         for rule in claim["spec"]["devices"].get("constraints", ()):
             bound = [each for each in taken if each.claim == number and _is_bound(each, rule.get("requests"))]
             name = rule.get("matchAttribute") or rule["distinctAttribute"]
-            values = [_values(each, name) for each in bound]
+            values = [_values(checked.choices, each, name) for each in bound]
             if not all(values):
                 yield Fault("constraint", f"a device of claim {number} lacks {name}")
             elif "matchAttribute" in rule and values and not frozenset.intersection(*values):
@@ -187,11 +188,18 @@ def _is_bound(each: Taken, names: list[str] | None) -> bool:
     return not names or each.wish.request in names or each.wish.name in names
 
 
-def _values(each: Taken, name: str) -> frozenset[tuple[str, object]]:
-    """The values of an attribute with their kind, since 1, true and "1" differ; a single value is a list of one."""
+def _values(choices: Choices, each: Taken, name: str) -> frozenset[tuple[str, object]]:
+    """The values of an attribute with their kind, since 1, true and "1" differ; a single value is a list of one.
+
+    What the request derives under that name comes first.
+    """
     attributes = each.spot.device.get("attributes", {})
     domain, _, short = name.partition("/")
-    value = attributes.get(name) or (attributes.get(short) if domain == each.key[0] else None)
+    derived = choices.derived[each.claim, each.wish.name].get(name)
+    if derived is not None:
+        value = derived.get(each.spot.place)
+    else:
+        value = attributes.get(name) or (attributes.get(short) if domain == each.key[0] else None)
     if value is None:
         return frozenset()
     ((kind, content),) = value.items()

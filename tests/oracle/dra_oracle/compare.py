@@ -103,7 +103,7 @@ def _explanation(case: Case) -> tuple[Kind, Sequence[Reason]]:
     if together != Kind.SAME:
         is_open = Kind.UNDECIDED in {together, *(kind for _, kind in tried)}
         return (Kind.UNDECIDED if is_open else Kind.UNEXPLAINED), ()
-    for reason in REASONS:
+    for reason in reversed(REASONS):
         fewer = tuple(each for each in needed if each is not reason)
         if _reworded_standing(case, fewer) == Kind.SAME:
             needed = fewer

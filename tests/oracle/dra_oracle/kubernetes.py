@@ -14,6 +14,22 @@ from dra_oracle.world import Json, World
 LIMIT_MILLISECONDS = 500
 
 
+class DerivedValue(msgspec.Struct, frozen=True):
+    """The value of a derived attribute for the device at (slice, position in the slice)."""
+
+    place: tuple[int, int]
+    value: Json
+
+
+class Derivation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a derived attribute is for every device; `broken` if its expression does not compile."""
+
+    name: str
+    values: tuple[DerivedValue, ...] = ()
+    failing: tuple[tuple[int, int], ...] = ()
+    broken: bool = False
+
+
 class Selected(msgspec.Struct, frozen=True, kw_only=True):
     """What one request (`request`, or `request/alternative`) selects, as (slice, position in the slice).
 
@@ -26,6 +42,7 @@ class Selected(msgspec.Struct, frozen=True, kw_only=True):
     matching: tuple[tuple[int, int], ...] = ()
     failing: tuple[tuple[int, int], ...] = ()
     possible: tuple[str, ...] = ()
+    derived: tuple[Derivation, ...] = ()
     broken: str = ""
 
 

@@ -87,12 +87,16 @@ def published(world: World) -> Published:
             continue
         found.totals[key] = _totals(piece for _, piece in pieces)
         found.charges.update(_charges(key, (piece for _, piece in pieces)))
-        waits = "DeviceBindingAndStatus" in world.features
-        has_conditions = waits and any(spot.device.get("bindingConditions") for spot in spots)
-        shown += [(has_conditions, spot) for spot in spots]
+        shown += [(_has_conditions(world, spots), spot) for spot in spots]
     # Devices that must be attached first come after all others (KEP-5007); the sort is stable.
     found.usable.update((spot.key, spot) for _, spot in sorted(shown, key=lambda pair: pair[0]))
     return found
+
+
+def _has_conditions(world: World, spots: list[Spot]) -> bool:
+    """Whether a device of the slices in reach has binding conditions, be it in reach itself or not."""
+    devices = (device for spot in spots for device in spot.piece["spec"]["devices"])
+    return "DeviceBindingAndStatus" in world.features and any(device.get("bindingConditions") for device in devices)
 
 
 def _problem(pieces: list[Json], features: tuple[str, ...]) -> str:

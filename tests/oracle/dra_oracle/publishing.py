@@ -72,7 +72,6 @@ def _slice(name: str, driver: str, pool: Json, content: Json) -> Json:
 def _damaged(dice: Dice, pieces: list[Json]) -> list[Json]:
     """The slices, sometimes as a driver or a watch leaves them half-way."""
     if dice.has(Part.INCOMPLETE, 0.05):
-        dice.one_of(pieces)
         if len(pieces) > 1 and dice.luck(0.5):
             return pieces[1:]
         for piece in pieces:
@@ -240,6 +239,6 @@ def _consumption(dice: Dice, name: str) -> Json:
     slots = ("0", "1", "2") if Part.ZEROS in dice.parts else ("1", "2")
     amounts = {"memory": {"value": dice.one_of(("10Gi", "20Gi", "40Gi"))}, "slots": {"value": dice.one_of(slots)}}
     consumption = {"counterSet": name, "counters": {key: amounts[key] for key in dice.some_of(COUNTERS, 2)}}
-    if dice.has(Part.COMPATIBILITY, 0.1):
+    if dice.has(Part.COMPATIBILITY, 0.6):
         consumption["compatibilityGroups"] = dice.some_of(("g1", "g2", "g3"), 2)
     return consumption

@@ -36,6 +36,12 @@ REASONS = (
         says="asks for all devices, but resource pool",
     ),
     Reason(
+        name="all-before-pool-is-seen",
+        theirs="a request for all devices does not wait for an incomplete pool of which no slice reaches the node yet",
+        ours="it does if the selectors of the pool's slices leave open whom the missing ones reach",
+        reword=rewriting.without_broken_pools("incomplete"),
+    ),
+    Reason(
         name="all-against-constraint",
         theirs="a request for all devices of which one breaks a constraint ends the pod's attempt on all nodes",
         ours="the node, or that alternative, cannot serve it",
@@ -62,6 +68,39 @@ REASONS = (
         reword=rewriting.with_our_alternatives,
     ),
     Reason(
+        name="whole-ranges",
+        theirs="ranges of capacity with fractions are rounded to whole numbers until DRAFractionalCapacityRange is on",
+        ours="they are exact",
+        reword=rewriting.with_exact_ranges,
+    ),
+    Reason(
+        name="binding-switched-off",
+        theirs="with binding conditions switched off, devices that bind to a node or have failure conditions only are "
+        "handed out, and devices with conditions are none of all devices",
+        ours="no device with a field of that feature is handed out, and all devices cannot be had",
+        reword=rewriting.without_devices_of(
+            "DeviceBindingAndStatus", "bindsToNode", "bindingConditions", "bindingFailureConditions"
+        ),
+    ),
+    Reason(
+        name="lists-switched-off",
+        theirs="with lists of values switched off, the first device with a list satisfies a constraint over it",
+        ours="a list is no value then",
+        reword=rewriting.without_lists,
+    ),
+    Reason(
+        name="sharing-switched-off",
+        theirs="with consumable capacity switched off, shareable devices are handed out whole",
+        ours="they are not handed out",
+        reword=rewriting.without_devices_of("ConsumableCapacity", "allowMultipleAllocations"),
+    ),
+    Reason(
+        name="distinction-switched-off",
+        theirs="with consumable capacity switched off, the allocator still heeds distinctAttribute",
+        ours="a claim with it is refused, since it belongs to that feature",
+        reword=rewriting.with_distinction_refused,
+    ),
+    Reason(
         name="admin-access",
         theirs="admin access takes part in the search like any other request: it needs counters and capacity, keeps "
         "later requests off its devices, and cannot have what its own claim has",
@@ -85,33 +124,6 @@ REASONS = (
         theirs="one overdrawn counter of a pool keeps back every device of the pool that draws from any counter",
         ours="only those that draw from it",
         reword=rewriting.without_overdrafts,
-    ),
-    Reason(
-        name="whole-ranges",
-        theirs="ranges of capacity with fractions are rounded to whole numbers until DRAFractionalCapacityRange is on",
-        ours="they are exact",
-        reword=rewriting.with_exact_ranges,
-    ),
-    Reason(
-        name="binding-switched-off",
-        theirs="with binding conditions switched off, devices that bind to a node or have failure conditions only are "
-        "handed out, and devices with conditions are none of all devices",
-        ours="no device with a field of that feature is handed out, and all devices cannot be had",
-        reword=rewriting.without_devices_of(
-            "DeviceBindingAndStatus", "bindsToNode", "bindingConditions", "bindingFailureConditions"
-        ),
-    ),
-    Reason(
-        name="sharing-switched-off",
-        theirs="with consumable capacity switched off, shareable devices are handed out whole",
-        ours="they are not handed out",
-        reword=rewriting.without_devices_of("ConsumableCapacity", "allowMultipleAllocations"),
-    ),
-    Reason(
-        name="distinction-switched-off",
-        theirs="with consumable capacity switched off, the allocator still heeds distinctAttribute",
-        ours="a claim with it is refused, since it belongs to that feature",
-        reword=rewriting.with_distinction_refused,
     ),
     Reason(
         name="former-generation",

@@ -17,6 +17,7 @@ from dra_oracle.world import Json, World
 
 MARK_DOMAIN, MARK = "oracle.example.com", "mark"
 FRACTIONS = "FractionalCapacityRange"
+LISTS = frozenset({"ints", "bools", "strings", "versions"})
 SHADOW = "shadow"
 NOTHING: Json = {"cel": {"expression": "false"}}
 
@@ -50,10 +51,14 @@ def with_admin_access_to_copies(checked: Checked, _: tuple[Json, ...]) -> Reword
     slices = list(checked.world.slices)
     # The requests of one claim still get different devices.
     for claim in sorted({wish.claim for wish in admins}):
-        offset = len(slices)
-        slices += [_shadow(piece, f"{SHADOW}-{claim}-") for piece in checked.world.slices]
+        copies = {}
+        for number, piece in enumerate(checked.world.slices):
+            # Without its counters a broken pool could become a good one.
+            if pool_key(piece) not in checked.published.broken:
+                copies[number] = len(slices)
+                slices.append(_shadow(piece, f"{SHADOW}-{claim}-", checked.world.features))
         for where in {(wish.claim, wish.name) for wish in admins if wish.claim == claim}:
-            matching[where] = {(piece + offset, position) for piece, position in matching[where]}
+            matching[where] = {(copies[piece], position) for piece, position in matching[where] if piece in copies}
     world = msgspec.structs.replace(checked.world, slices=tuple(slices))
     return Reworded(world=_spelled_out(world, matching), restored=_without_shadows)
 
@@ -93,6 +98,19 @@ def with_exact_ranges(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
     return Reworded(world=msgspec.structs.replace(checked.world, features=(*features, FRACTIONS)))
 
 
+def without_lists(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
+    """With lists of values off, no device has an attribute that is a list."""
+    if "ListTypeAttributes" in checked.world.features:
+        return None
+
+    def plain(device: Json) -> Json:
+        kept = {name: each for name, each in device.get("attributes", {}).items() if not LISTS & each.keys()}
+        return {**device, "attributes": kept} if kept != device.get("attributes", {}) else device
+
+    slices = tuple(_with_devices(piece, [plain(each) for each in _devices(piece)]) for piece in checked.world.slices)
+    return _if_changed(checked.world, msgspec.structs.replace(checked.world, slices=slices))
+
+
 def without_devices_of(feature: str, *fields: str) -> Rewording:
     """With this feature off, nobody selects devices with any of its fields, which they are plain without.
 
@@ -130,7 +148,7 @@ def with_counters_closed(checked: Checked, _: tuple[Json, ...]) -> Reworded | No
     taken = [
         {"request": "r", "driver": key[0], "pool": key[1], "device": key[2]}
         for key, charge in checked.published.charges.items()
-        if key[:2] in closed and charge and key not in held
+        if key[:2] in closed and any(value for _, value in charge) and key not in held
     ]
     return _if_changed(checked.world, msgspec.structs.replace(checked.world, held=(*checked.world.held, *taken)))
 
@@ -256,13 +274,14 @@ def _spelled_out(world: World, matching: dict[tuple[int, str], set[Place]]) -> W
     return _reworded(msgspec.structs.replace(world, slices=tuple(slices), classes=tuple(classes)), spelled)
 
 
-def _shadow(piece: Json, prefix: str) -> Json:
-    """A slice like this of another pool, with devices that nobody has to share and that draw from no counters."""
+def _shadow(piece: Json, prefix: str, features: tuple[str, ...]) -> Json:
+    """A slice like this of another pool, with devices that nobody has to share and that draw from no counters.
+
+    With partitions off, those that draw stay as they are, since nobody can have them.
+    """
     spec = piece["spec"]
-    devices = [
-        {key: value for key, value in each.items() if key not in {"consumesCounters", "allowMultipleAllocations"}}
-        for each in _devices(piece)
-    ]
+    dropped = {"allowMultipleAllocations", *(["consumesCounters"] if "PartitionableDevices" in features else [])}
+    devices = [{key: value for key, value in each.items() if key not in dropped} for each in _devices(piece)]
     renamed = {**spec, "pool": {**spec["pool"], "name": prefix + spec["pool"]["name"]}}
     return _with_devices({**piece, "metadata": {"name": prefix + piece["metadata"]["name"]}, "spec": renamed}, devices)
 

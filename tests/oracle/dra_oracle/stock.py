@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
-from dra_oracle.published import Counter, Key, PoolKey, Published, amount, result_key
+from dra_oracle.published import Counter, Key, PoolKey, Published, amount, current_pieces, pool_key, result_key
 from dra_oracle.taking import Fault, Taken
 from dra_oracle.wishes import consumption, is_shareable
 from dra_oracle.world import Json, World
@@ -32,6 +32,24 @@ def counter_faults(world: World, published: Published, taken: list[Taken]) -> It
     for pool, counter in {(key[:2], counter) for key in new for counter, value in published.charges[key] if value}:
         if drawn[pool][counter] > published.totals[pool][counter]:
             yield Fault("counters", f"counter {counter} of pool {pool} is overdrawn: {drawn[pool][counter]}")
+
+
+def group_faults(world: World, published: Published, taken: list[Taken]) -> Iterator[Fault]:
+    """Counter sets whose devices have no compatibility group in common, though one of them is new (KEP-5932)."""
+    held = held_keys(world)
+    new = {each.key for each in taken if not each.wish.is_admin} - held
+    groups: dict[tuple[PoolKey, str], list[frozenset[str]]] = {}
+    touched: set[tuple[PoolKey, str]] = set()
+    for piece in (piece for pieces in current_pieces(world).values() for _, piece in pieces):
+        for device in piece["spec"].get("devices", ()):
+            key = (*pool_key(piece), device["name"])
+            for use in device.get("consumesCounters", ()) if key in held | new else ():
+                counter_set = pool_key(piece), use["counterSet"]
+                groups.setdefault(counter_set, []).append(frozenset(use.get("compatibilityGroups", ())))
+                touched |= {counter_set} if key in new else set()
+    for counter_set in touched:
+        if any(groups[counter_set]) and not frozenset.intersection(*groups[counter_set]):
+            yield Fault("groups", f"devices on {counter_set} have no compatibility group in common")
 
 
 def capacity_faults(world: World, taken: list[Taken]) -> Iterator[Fault]:

@@ -83,11 +83,11 @@ def _in_range(limits: Json, asked: Fraction) -> Fraction | None:
 
 
 class Choices(NamedTuple):
-    """Which devices each wish selects, and those whose selectors fail on them."""
+    """Which devices each wish selects, those whose selectors fail on them, and values that wishes derive by name."""
 
     matching: dict[tuple[int, str], dict[Key, Spot]]
     failing: dict[tuple[int, str], frozenset[tuple[int, int]]]
-    possible: dict[tuple[int, str], tuple[str, ...]]
+    derived: dict[tuple[int, str], dict[str, dict[tuple[int, int], Json]]]
 
     def of(self, wish: Wish) -> dict[Key, Spot]:
         """The usable devices that the wish selects, taken ones included, in the order of preference."""
@@ -102,7 +102,7 @@ def choices(published: Published, selections: tuple[Selected, ...]) -> Choices:
         where = each.claim, each.request
         found.matching[where] = {key: spot for key, spot in published.usable.items() if spot.place in selected}
         found.failing[where] = frozenset(each.failing)
-        found.possible[where] = each.possible
+        found.derived[where] = {one.name: {value.place: value.value for value in one.values} for one in each.derived}
     return found
 
 

@@ -7,7 +7,11 @@ from dra_oracle import asking, publishing
 from dra_oracle.parts import Dice, Part
 from dra_oracle.world import STABLE_FEATURES, World
 
-LIST_FEATURE = "ListTypeAttributes"
+ALPHA = {
+    Part.LISTS: "ListTypeAttributes",
+    Part.COMPATIBILITY: "CompatibilityGroups",
+    Part.DERIVED: "DerivedAttributes",
+}
 SWITCHED = STABLE_FEATURES
 
 
@@ -32,8 +36,8 @@ def random_world(seed: int, parts: Collection[Part]) -> World:
 
 
 def _features(dice: Dice) -> tuple[str, ...]:
-    features = (*STABLE_FEATURES, LIST_FEATURE) if Part.LISTS in dice.parts else STABLE_FEATURES
+    features = [*STABLE_FEATURES, *(name for part, name in ALPHA.items() if part in dice.parts and dice.luck(0.7))]
     if not dice.has(Part.SWITCHES, 0.3):
-        return features
+        return tuple(features)
     off = dice.some_of(SWITCHED, 2)
     return tuple(name for name in features if name not in off)

@@ -33,7 +33,7 @@ type answer struct {
 	Channel     string                         `json:"channel,omitempty"`
 	Steps       int64                          `json:"steps"`
 	Able        int                            `json:"able"`
-	Nanoseconds []int64                        `json:"nanoseconds"`
+	Nanoseconds []int64                        `json:"nanoseconds,omitempty"`
 	Allocations []resourceapi.AllocationResult `json:"allocations,omitempty"`
 	Selections  []selection                    `json:"selections,omitempty"`
 }
