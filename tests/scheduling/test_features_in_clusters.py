@@ -11,7 +11,7 @@ from dra_scheduling.model.namespaces import ADMIN_ACCESS_LABEL, Namespace
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.outcomes import Assignment, Unschedulable
 from dra_scheduling.model.slices import Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSlice
-from dra_scheduling.model.tainting import DeviceTaintRule, DeviceTaintRuleSpec
+from dra_scheduling.model.tainting import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from dra_scheduling.quantity import Quantity
 from dra_scheduling.reasons import Wake
 from dra_scheduling.testing import (
@@ -155,7 +155,9 @@ def test_it_does_not_matter_whether_the_claim_or_its_slice_is_seen_first() -> No
 
 def test_a_taint_rule_keeps_pods_from_devices_until_it_is_gone() -> None:
     taint = Taint(key="broken", effect="NoExecute")
-    rule = DeviceTaintRule(metadata=ObjectMeta(name="rule"), spec=DeviceTaintRuleSpec(taint=taint))
+    rule = DeviceTaintRule(
+        metadata=ObjectMeta(name="rule"), spec=DeviceTaintRuleSpec(taint=taint, device_selector=DeviceTaintSelector())
+    )
     cluster = cluster_of(resource_slice("s", devices(1), node="n1"), *asking("a", request()), rule)
     assert given(cluster) == {}
     assert cluster.remove(DeviceTaintRule, ObjectKey("", "rule")) & Wake.SLICES

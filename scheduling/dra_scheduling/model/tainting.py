@@ -22,7 +22,7 @@ class DeviceTaintSelector(Value, frozen=True):
 
 
 class DeviceTaintRuleSpec(Value, frozen=True):
-    """A taint and whom it concerns; without a selector it is every device."""
+    """A taint and whom it concerns: no device without a selector, every device with an empty one."""
 
     taint: Taint
     device_selector: DeviceTaintSelector | None = None

@@ -172,7 +172,7 @@ class Piece:
     def is_selected_by(self, rule: DeviceTaintRule) -> bool:
         """Whether the rule may taint devices of the pool."""
         selector, pool = rule.spec.device_selector, self.key
-        return selector is None or (selector.driver in {None, pool.driver} and selector.pool in {None, pool.pool})
+        return selector is not None and selector.driver in {None, pool.driver} and selector.pool in {None, pool.pool}
 
     def closed_to(self, tolerations: tuple[Toleration, ...]) -> int:
         """Return the devices with a taint that none of the tolerations covers."""
@@ -280,4 +280,4 @@ def _mask_of(truths: Iterable[bool]) -> int:
 
 def _selects(rule: DeviceTaintRule, device: DeviceID) -> bool:
     selector = rule.spec.device_selector
-    return selector is None or selector.selects(device)
+    return selector is not None and selector.selects(device)
