@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
+from dra_scheduling.model.nodeclaims import NodeRequirement
 from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
 NODE_NAME_FIELD = "metadata.name"
@@ -50,10 +51,11 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     may_be_absent: bool = False
 
     @classmethod
-    def of(cls, written: NodeSelectorRequirement) -> "Requirement":
-        """Return the set that a selector's condition describes.
+    def of(cls, written: NodeSelectorRequirement | NodeRequirement) -> "Requirement":
+        """Return the set that a condition of a selector or a NodePool describes.
 
-        `Gt` and `Lt` need exactly one whole number (core/v1); with anything else the condition holds for nothing.
+        `Gt`, `Lt`, `Gte` and `Lte` need exactly one whole number (core/v1, karpenter.sh/v1); with anything else the
+        condition holds for nothing.
         """
         key, values = written.key, frozenset(written.values)
         match written.operator:
@@ -224,13 +226,14 @@ def whole_number(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def _bounded(written: NodeSelectorRequirement) -> Requirement:
+def _bounded(written: NodeSelectorRequirement | NodeRequirement) -> Requirement:
     bound = whole_number(written.values[0]) if len(written.values) == 1 else None
     if bound is None:
         return Requirement(key=written.key)
-    if written.operator == "Gt":
-        return Requirement(key=written.key, excludes=True, above=bound)
-    return Requirement(key=written.key, excludes=True, below=bound)
+    is_inclusive = written.operator in {"Gte", "Lte"}
+    if written.operator in {"Gt", "Gte"}:
+        return Requirement(key=written.key, excludes=True, above=bound - is_inclusive)
+    return Requirement(key=written.key, excludes=True, below=bound + is_inclusive)
 
 
 def _canonical(requirement: Requirement) -> Requirement:

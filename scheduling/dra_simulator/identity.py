@@ -14,7 +14,19 @@ from dra_scheduling.wire import KubernetesObject
 from dra_simulator.load import Manifest
 from dra_simulator.problems import Problem, UnusableInputError
 
-CLUSTER_SCOPED = frozenset({"Node", "Namespace", "ResourceSlice", "DeviceClass", "DeviceTaintRule", "PriorityClass"})
+CLUSTER_SCOPED = frozenset(
+    {
+        "DeviceClass",
+        "DeviceTaintRule",
+        "InstanceType",
+        "Namespace",
+        "Node",
+        "NodeClaim",
+        "NodePool",
+        "PriorityClass",
+        "ResourceSlice",
+    }
+)
 NAME_SPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "dra-scheduler.dev")
 # Longer than the server's, which tries again where a name is taken: here, no name depends on the others.
 SUFFIX_LENGTH = 10

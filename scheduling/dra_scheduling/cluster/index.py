@@ -16,7 +16,10 @@ from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.ids import ObjectKey, PoolKey
+from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.namespaces import Namespace
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
@@ -28,6 +31,7 @@ from dra_scheduling.shapes.shape import ShapeCache
 from dra_scheduling.wire import KubernetesObject
 
 DEFAULT_SCHEDULER_NAME = "dra-scheduler"
+Offer = ResourceSlice | DeviceTaintRule | DeviceClass | ResourceClaimTemplate | NodePool | NodeClaim | InstanceType
 
 
 class Cluster:
@@ -58,7 +62,7 @@ class Cluster:
                 return self._apply_node(value)
             case Namespace():
                 return self._apply_namespace(value)
-            case ResourceSlice() | DeviceTaintRule() | DeviceClass() | ResourceClaimTemplate():
+            case _:
                 return self._apply_offer(value)
 
     def remove(self, kind: type[KubernetesObject], key: ObjectKey) -> Wake:
@@ -131,7 +135,7 @@ class Cluster:
         self.namespaces.pop(key.name, None)
         return Wake.NOTHING
 
-    def _apply_offer(self, value: ResourceSlice | DeviceTaintRule | DeviceClass | ResourceClaimTemplate) -> Wake:
+    def _apply_offer(self, value: Offer) -> Wake:
         match value:
             case ResourceSlice():
                 reach = self.pools.apply(value)
@@ -143,7 +147,7 @@ class Cluster:
                 revision = self.classes.revision
                 self.classes.apply(value)
                 return self._classes_changed(revision)
-            case ResourceClaimTemplate():
+            case ResourceClaimTemplate() | NodePool() | NodeClaim() | InstanceType():
                 return Wake.NOTHING
 
     def _remove_slice(self, key: ObjectKey) -> Wake:

@@ -9,7 +9,10 @@ from dra_scheduling.model.base import Value
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.namespaces import Namespace
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
@@ -26,6 +29,9 @@ KubernetesObject = (
     | DeviceClass
     | DeviceTaintRule
     | BindRequest
+    | NodePool
+    | NodeClaim
+    | InstanceType
 )
 T = TypeVar("T", bound=Value)
 
@@ -39,6 +45,9 @@ KINDS: Mapping[tuple[str, str], type[KubernetesObject]] = {
     ("resource.k8s.io/v1", "DeviceClass"): DeviceClass,
     ("resource.k8s.io/v1", "DeviceTaintRule"): DeviceTaintRule,
     ("scheduling.run.ai/v1alpha2", "BindRequest"): BindRequest,
+    ("karpenter.sh/v1", "NodePool"): NodePool,
+    ("karpenter.sh/v1", "NodeClaim"): NodeClaim,
+    ("dra-scheduler.dev/v1alpha1", "InstanceType"): InstanceType,
 }
 API_OF = {kind: (api_version, name) for (api_version, name), kind in KINDS.items()}
 VERSIONS = {(api.rpartition("/")[0], kind): api for api, kind in KINDS}

@@ -1,0 +1,114 @@
+"""InstanceTypes (dra-scheduler.dev/v1alpha1): a kind of machine, with the devices that its drivers will publish."""
+
+from dra_scheduling.model.base import ObjectMeta, Value
+from dra_scheduling.model.conditions import Condition
+from dra_scheduling.model.nodeclaims import NodeRequirement
+from dra_scheduling.model.nodeselection import Taint
+from dra_scheduling.model.slices import Counter, DeviceAttribute, DeviceCapacity, DeviceCounterConsumption
+from dra_scheduling.quantity import Quantity
+
+NODE_CLASS_LABEL = "dra-scheduler.dev/node-class"
+"""On an InstanceType: the name of the only node class that it belongs to. Without it, it belongs to all of them."""
+
+
+class InstanceOffering(Value, frozen=True):
+    """One way to get the machine. Prices are per hour, in one currency for all types."""
+
+    zone: str
+    price: Quantity
+    capacity_type: str = "on-demand"
+    available: bool = True
+
+
+class DeviceGroup(Value, frozen=True):
+    """`count` devices of one driver. `{index}` counts from 0 in the name, in strings and in counter sets' names."""
+
+    driver: str
+    name: str
+    count: int = 1
+    attributes: dict[str, DeviceAttribute] = {}
+    attributes_by_index: dict[str, tuple[DeviceAttribute, ...]] = {}
+    capacity: dict[str, DeviceCapacity] = {}
+    consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
+    allow_multiple_allocations: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class CounterSetGroup(Value, frozen=True):
+    """`count` counter sets of one driver; `{index}` counts from 0 in the name."""
+
+    driver: str
+    name: str
+    count: int = 1
+    counters: dict[str, Counter] = {}
+
+
+class BoundDevices(Value, frozen=True):
+    """Devices of one driver: the one of that name, or those of a name with `{index}` and these indexes."""
+
+    driver: str
+    name: str
+    indexes: tuple[int, ...] = ()
+
+
+class AttributeBinding(Value, frozen=True):
+    """Devices that will have one value of the attribute, whatever it is.
+
+    `published_value` is what a made-up driver publishes; planning does not look at it.
+    """
+
+    attribute: str
+    devices: tuple[BoundDevices, ...] = ()
+    published_value: DeviceAttribute | None = None
+
+
+class InstanceDevices(Value, frozen=True):
+    """The devices of a machine. All devices of a driver are one pool."""
+
+    groups: tuple[DeviceGroup, ...] = ()
+    shared_counters: tuple[CounterSetGroup, ...] = ()
+    bindings: tuple[AttributeBinding, ...] = ()
+
+
+class InstanceTypeSpec(Value, frozen=True):
+    """What the machine is, has and costs. What pods may have is `capacity` without `overhead`."""
+
+    offerings: tuple[InstanceOffering, ...]
+    capacity: dict[str, Quantity]
+    requirements: tuple[NodeRequirement, ...] = ()
+    overhead: dict[str, Quantity] = {}
+    devices: InstanceDevices = InstanceDevices()
+
+
+class DriverDevices(Value, frozen=True):
+    """How many devices a driver has on the machine."""
+
+    driver: str
+    devices: int = 0
+
+
+class InstanceTypeStatus(Value, frozen=True):
+    """What the operator makes of it. `devices` is the text of `drivers` for a table."""
+
+    conditions: tuple[Condition, ...] = ()
+    device_count: int = 0
+    drivers: tuple[DriverDevices, ...] = ()
+    devices: str = ""
+    cheapest_price: Quantity | None = None
+
+
+class InstanceType(Value, frozen=True):
+    """A kind of machine; its name is the value of the label `node.kubernetes.io/instance-type`."""
+
+    metadata: ObjectMeta
+    spec: InstanceTypeSpec
+    status: InstanceTypeStatus = InstanceTypeStatus()
+
+    @property
+    def name(self) -> str:
+        """The type's name."""
+        return self.metadata.name
+
+    def belongs_to(self, node_class: str) -> bool:
+        """Whether node pools of that node class may use it."""
+        return self.metadata.labels.get(NODE_CLASS_LABEL, node_class) == node_class
