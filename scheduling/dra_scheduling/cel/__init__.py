@@ -1,20 +1,30 @@
-"""CEL selectors of DeviceClasses and ResourceClaims, with the semantics of Kubernetes.
+"""CEL expressions of DeviceClasses and ResourceClaims, with the semantics of Kubernetes.
 
-`compile_selector` turns an expression into a Program once; `Program.evaluate` asks it about one DeviceView at a time.
+`compile_selector` turns an expression into a Program once, `compile_derivation` one that gives an attribute into a
+Derivation; `evaluate` asks it about one DeviceView at a time.
 """
 
 from dra_scheduling.cel.device import AttributeValue, DeviceView
 from dra_scheduling.cel.errors import CelErrorKind, CompileError, EvaluationError
-from dra_scheduling.cel.program import Program, admission_problem, compile_selector, estimate_cost
+from dra_scheduling.cel.program import (
+    Derivation,
+    Program,
+    admission_problem,
+    compile_derivation,
+    compile_selector,
+    estimate_cost,
+)
 
 __all__ = [
     "AttributeValue",
     "CelErrorKind",
     "CompileError",
+    "Derivation",
     "DeviceView",
     "EvaluationError",
     "Program",
     "admission_problem",
+    "compile_derivation",
     "compile_selector",
     "estimate_cost",
 ]

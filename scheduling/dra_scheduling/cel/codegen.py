@@ -6,7 +6,7 @@ takes no more than 200 nested parentheses.
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from dra_scheduling.cel import evaluation
 from dra_scheduling.cel.cost_at_run_time import CALL_COSTS
@@ -43,7 +43,9 @@ HOIST_EVERY: Final = 16
 LIST_COST: Final = 10
 MAP_COST: Final = 30
 
-Run = Callable[..., bool]
+T = TypeVar("T")
+Ending = Callable[[Value], T]
+"""Turns the value of the whole expression into what it is asked for, or refuses it."""
 
 _FOLDED: Final = frozenset({"quantity", "semver", "duration", "timestamp", "url", "ip", "cidr"})
 _ROUND_COSTS: Final = {
@@ -67,22 +69,24 @@ _LOOPS_CAREFUL: Final = _LOOPS_FAST | {Macro.ALL: evaluation.all_careful, Macro.
 _ATTRIBUTE_FUNCTIONS: Final = frozenset({INDEX, OPTIONAL_INDEX, OPTIONAL_SELECT, CONDITIONAL})
 
 
-def generate(root: Node, typed: Typed, mode: Mode) -> tuple[str, dict[str, Value]]:
+def generate(
+    root: Node, typed: Typed, mode: Mode, ending: Ending[Any] = evaluation.verdict
+) -> tuple[str, dict[str, Value]]:
     """Return the source of functions that end in `run`, and what the names in it stand for."""
     emitter = _Emitter(typed, mode)
     body = emitter.stretch(root)
-    if typed.kinds[root] != BOOL:
-        body = f"{emitter.helper(evaluation.verdict)}({body})"
+    if ending is not evaluation.verdict or typed.kinds[root] != BOOL:
+        body = f"{emitter.helper(ending)}({body})"
     run = f"def run({emitter.parameters()}):\n    return {body}\n"
     return "\n".join([*emitter.functions, run]), emitter.constants
 
 
-def assemble(root: Node, typed: Typed, mode: Mode) -> Run:
+def assemble(root: Node, typed: Typed, mode: Mode, ending: Ending[T]) -> Callable[..., T]:
     """Return the function that computes the tree for a device, and in counted mode within a budget."""
-    source, constants = generate(root, typed, mode)
+    source, constants = generate(root, typed, mode, ending)
     namespace: dict[str, Value] = {"__builtins__": {}, **constants}
     exec(compile(source, "<selector>", "exec"), namespace)  # noqa: S102  the text is our own, see above
-    run: Run = namespace["run"]
+    run: Callable[..., T] = namespace["run"]
     return run
 
 

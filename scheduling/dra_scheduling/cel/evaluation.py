@@ -9,7 +9,7 @@ from functools import partial
 from typing import NoReturn
 
 from dra_scheduling.cel.cost_at_run_time import CALL_COSTS
-from dra_scheduling.cel.device import FIELDS, DeviceView
+from dra_scheduling.cel.device import FIELDS, AttributeValue, DeviceView
 from dra_scheduling.cel.errors import CelErrorKind, CostExceededError, EvaluationError, no_such_overload
 from dra_scheduling.cel.functions_text import text
 from dra_scheduling.cel.operators import MAPS, contained, has_key, index, optional_index
@@ -17,6 +17,8 @@ from dra_scheduling.cel.values import ABSENT, Maybe, UInt, Value, type_name
 from dra_scheduling.semver import Version
 
 _KEYS = frozenset({bool, int, UInt, float, str})
+SCALARS = frozenset({bool, int, str, Version})
+"""The types that an attribute can have; a list has one of them."""
 
 Thunk = Callable[[], Value]
 Body = Callable[..., Value]
@@ -34,6 +36,16 @@ def verdict(value: Value) -> bool:
     if value.__class__ is bool:
         return bool(value)
     raise EvaluationError(CelErrorKind.NOT_BOOL, f"the result is not a bool but of type {type_name(value)}")
+
+
+def attribute_value(value: Value) -> AttributeValue:
+    """Return the value if it is of a kind that an attribute has, as the result of a derived attribute must be."""
+    kinds = {item.__class__ for item in (value if value.__class__ is tuple else (value,))}
+    if kinds <= SCALARS and len(kinds) <= 1:
+        found: AttributeValue = value
+        return found
+    what = type_name(value) if value.__class__ is not tuple else f"list of {', '.join(sorted(map(type_name, value)))}"
+    raise EvaluationError(CelErrorKind.OTHER, f"the result is no value of an attribute but of type {what}")
 
 
 def refuse() -> NoReturn:

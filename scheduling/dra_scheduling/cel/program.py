@@ -1,24 +1,28 @@
-"""Compiled selectors."""
+"""Compiled expressions over devices: selectors, and attributes that a request derives."""
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Generic, TypeVar
 
-from dra_scheduling.cel.codegen import Run, assemble
-from dra_scheduling.cel.device import DeviceView
+from dra_scheduling.cel.codegen import Ending, assemble
+from dra_scheduling.cel.device import AttributeValue, DeviceView
 from dra_scheduling.cel.emit_base import Mode
 from dra_scheduling.cel.errors import CelErrorKind, CompileError, EvaluationError
 from dra_scheduling.cel.estimate import COST_LIMIT, estimate
-from dra_scheduling.cel.evaluation import Budget
-from dra_scheduling.cel.kinds import ANY, BOOL
+from dra_scheduling.cel.evaluation import Budget, attribute_value, verdict
+from dra_scheduling.cel.kinds import ANY, BOOL, INT, LIST, STRING, VERSION, Kind
 from dra_scheduling.cel.parser import parse
 from dra_scheduling.cel.reads import Read, reads
 from dra_scheduling.cel.tree import Call, Comprehension, Macro, Node, SourceError, walk
 from dra_scheduling.cel.typecheck import Typed, check
 from dra_scheduling.cel.validate import check_literals
 
+T = TypeVar("T")
+SCALARS = (BOOL, INT, STRING, VERSION, ANY)
 
-class Program:
-    """A selector that can be asked about devices; it keeps no state between them.
+
+class Expression(Generic[T]):
+    """An expression that can be asked about devices; it keeps no state between them.
 
     `reads` names every attribute, capacity and field that can influence the answer, or is None where that depends on
     the device. `cost` is the static estimate of admission.
@@ -30,20 +34,20 @@ class Program:
     reads: frozenset[Read] | None
     cost: int
 
-    def __init__(self, source: str, root: Node, typed: Typed) -> None:
+    def __init__(self, source: str, root: Node, typed: Typed, ending: Ending[T]) -> None:
         self.source = source
         self.reads = reads(root)
         self.cost = estimate(root, typed)
         if self.cost > COST_LIMIT or any(map(_is_underestimated, walk(root))):
-            counted = assemble(root, typed, Mode.COUNTED)
-            self._fast: Run = lambda device: counted(device, Budget(COST_LIMIT))
+            counted = assemble(root, typed, Mode.COUNTED, ending)
+            self._fast: Callable[..., T] = lambda device: counted(device, Budget(COST_LIMIT))
             self._careful = self._fast
         else:
-            self._fast = assemble(root, typed, Mode.FAST)
-            self._careful = assemble(root, typed, Mode.CAREFUL)
+            self._fast = assemble(root, typed, Mode.FAST, ending)
+            self._careful = assemble(root, typed, Mode.CAREFUL, ending)
 
-    def evaluate(self, device: DeviceView) -> bool:
-        """Return whether the device matches, or raise EvaluationError where the expression fails on it."""
+    def evaluate(self, device: DeviceView) -> T:
+        """Return the value for the device, or raise EvaluationError where the expression fails on it."""
         try:
             return self._fast(device)
         except EvaluationError as error:
@@ -53,14 +57,7 @@ class Program:
             pass
         return self._evaluate_carefully(device)
 
-    def may_match(self, driver: str) -> bool:
-        """Return False if the driver alone rules out every device of it, whatever they publish."""
-        try:
-            return self.evaluate(DeviceView.of_driver(driver))
-        except EvaluationError:
-            return True
-
-    def _evaluate_carefully(self, device: DeviceView) -> bool:
+    def _evaluate_carefully(self, device: DeviceView) -> T:
         try:
             return self._careful(device)
         except EvaluationError:
@@ -70,10 +67,32 @@ class Program:
             raise EvaluationError(CelErrorKind.OTHER, f"internal error: {error!r}") from error
 
     def __repr__(self) -> str:
-        return f"Program({self.source!r})"
+        return f"{type(self).__name__}({self.source!r})"
+
+
+class Program(Expression[bool]):
+    """A selector: whether a device matches."""
+
+    __slots__ = ()
+
+    def may_match(self, driver: str) -> bool:
+        """Return False if the driver alone rules out every device of it, whatever they publish."""
+        try:
+            return self.evaluate(DeviceView.of_driver(driver))
+        except EvaluationError:
+            return True
 
     def __reduce__(self) -> tuple[Callable[[str], "Program"], tuple[str]]:
         return compile_selector, (self.source,)
+
+
+class Derivation(Expression[AttributeValue]):
+    """A derived attribute (KEP-6080): the value that a device has for one request, a list without items for none."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Callable[[str], "Derivation"], tuple[str]]:
+        return compile_derivation, (self.source,)
 
 
 def _is_underestimated(node: Node) -> bool:
@@ -90,19 +109,38 @@ def compile_selector(expression: str) -> Program:
     What admission refuses only for its cost compiles, because stored objects may hold it; its evaluation is counted.
     """
     try:
-        return Program(expression, *_checked(expression))
+        root, typed = _checked(expression, _is_of_selector, "bool or the unknown type")
+        return Program(expression, root, typed, verdict)
     except SourceError as problem:
         raise CompileError(problem.problem, expression, problem.position) from None
 
 
-def _checked(expression: str) -> tuple[Node, Typed]:
+@lru_cache(maxsize=4096)
+def compile_derivation(expression: str) -> Derivation:
+    """Return the program for a derived attribute, or raise CompileError."""
+    try:
+        root, typed = _checked(expression, _is_of_attribute, "string, int, bool or semver, or a list of one of these")
+        return Derivation(expression, root, typed, attribute_value)
+    except SourceError as problem:
+        raise CompileError(problem.problem, expression, problem.position) from None
+
+
+def _checked(expression: str, is_wanted: Callable[[Kind], bool], wanted: str) -> tuple[Node, Typed]:
     root = parse(expression)
     typed = check(root)
-    result = typed.kinds[root]
-    if result not in (BOOL, ANY):
-        raise SourceError(f"must evaluate to bool or the unknown type, not {result}", 0)
+    if not is_wanted(typed.kinds[root]):
+        raise SourceError(f"must evaluate to {wanted}, not {typed.kinds[root]}", 0)
     check_literals(root, typed)
     return root, typed
+
+
+def _is_of_selector(kind: Kind) -> bool:
+    return kind in (BOOL, ANY)
+
+
+def _is_of_attribute(kind: Kind) -> bool:
+    items = kind.parameters if kind.name == LIST else (kind,)
+    return all(item in SCALARS or item.is_parameter for item in items)
 
 
 def estimate_cost(expression: str) -> int:

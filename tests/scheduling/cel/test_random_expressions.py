@@ -17,7 +17,7 @@ from dra_scheduling.cel import (
 )
 from dra_scheduling.cel.codegen import assemble
 from dra_scheduling.cel.emit_base import Mode
-from dra_scheduling.cel.evaluation import Budget
+from dra_scheduling.cel.evaluation import Budget, verdict
 from dra_scheduling.cel.parser import parse
 from dra_scheduling.cel.typecheck import check
 
@@ -138,7 +138,7 @@ def message(expression: str) -> str:
 def test_fast_careful_and_counted_code_agree(expression: str) -> None:
     root = parse(expression)
     typed = check(root)
-    careful, counted = assemble(root, typed, Mode.CAREFUL), assemble(root, typed, Mode.COUNTED)
+    careful, counted = (assemble(root, typed, mode, verdict) for mode in (Mode.CAREFUL, Mode.COUNTED))
 
     expected = outcome(lambda: careful(DEVICE))
     assert answer(compile_selector(expression)) is expected
