@@ -17,9 +17,11 @@ from dra_simulator.identity import pod_called
 from dra_simulator.load import load
 from dra_simulator.output import emit
 from dra_simulator.problems import Problem, UnusableInputError
-from dra_simulator.report import counted, findings_blocks, simulation_blocks, story_blocks
-from dra_simulator.result import result_of, story_in_plain_values
+from dra_simulator.report import counted, findings_blocks, simulation_blocks
+from dra_simulator.result import result_of
 from dra_simulator.simulate import Whose, simulate
+from dra_simulator.stories.plain import story_in_plain_values
+from dra_simulator.stories.text import story_blocks
 from dra_simulator.trace import Trace
 
 DONE, SAYS_NO = 0, 1

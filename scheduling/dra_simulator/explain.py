@@ -2,44 +2,39 @@
 
 import msgspec
 
-from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.outcomes import Allocated
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodefit.ports import port_refusal
-from dra_scheduling.nodefit.room import room_refusals
-from dra_scheduling.nodefit.static import static_refusal
 from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
-from dra_scheduling.podclaims import admin_refusal, leftover_refusal, reach_refusal, resolve
+from dra_scheduling.podclaims import admin_refusal, leftover_refusal, resolve
 from dra_scheduling.reasons import FoldedReason, Refusal, fold
 from dra_scheduling.shapes.shape import Shape
+from dra_simulator.stories.changes import single_changes
+from dra_simulator.stories.nodes import NodeGroup, folded, view_of
+
+MOST_TRIED = 8
+"""Of so many kinds of nodes, the nearest ones, it is found out which single change would help."""
 
 
-class NodeStory(msgspec.Struct, frozen=True):
-    """What one node says; without reasons the node takes the pod."""
+class NearestMiss(msgspec.Struct, frozen=True, kw_only=True):
+    """The node that came closest, and the changes each of which alone would make it take the pod."""
 
     node: str
     reasons: tuple[FoldedReason, ...]
+    changes: tuple[str, ...]
 
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
     """What stands against a pod as such, and what every node says at the moment when the pod is decided.
 
-    `outcome` is what became of the pod in the end, in words.
+    `outcome` is what became of the pod in the end, in words. There is no nearest miss where a node takes the pod.
     """
 
     pod: Pod
     outcome: str = "pending"
     reasons: tuple[FoldedReason, ...] = ()
-    nodes: tuple[NodeStory, ...] = ()
-
-    @property
-    def nearest_miss(self) -> NodeStory | None:
-        """The node with the fewest reasons against the pod; None where a node takes it or none was asked."""
-        nearest = min(self.nodes, key=lambda said: len(said.reasons), default=None)
-        return nearest if nearest is not None and nearest.reasons else None
+    nodes: tuple[NodeGroup, ...] = ()
+    nearest_miss: NearestMiss | None = None
 
 
 class Listener:
@@ -69,8 +64,8 @@ def explain(cluster: Cluster, pod: Pod) -> Story:
     shape = shape_of(cluster, pod)
     if isinstance(shape, Refusal):
         return Story(pod=pod, reasons=fold([shape]))
-    nodes = (NodeStory(name, fold(_refusals(cluster, shape, state))) for name, state in sorted(cluster.nodes.items()))
-    return Story(pod=pod, nodes=tuple(nodes))
+    groups = folded(view_of(cluster, shape, state) for state in cluster.nodes.values())
+    return Story(pod=pod, nodes=groups, nearest_miss=_nearest_miss(cluster, shape, groups))
 
 
 def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:
@@ -98,21 +93,11 @@ def _standing(cluster: Cluster, pod: Pod) -> str:
     return "has a BindRequest that is being carried out"
 
 
-def _refusals(cluster: Cluster, shape: Shape, state: NodeState) -> list[Refusal]:
-    """Return everything that the node has against the pod, where scheduling stops at the first thing."""
-    node = state.node
-    found = [
-        static_refusal(shape.pod, node),
-        reach_refusal(shape.resolved, node.name, node.metadata.labels),
-        port_refusal(shape.ports, state.used_ports),
-    ]
-    need = shape.need_on(state.offered, cluster.classes)
-    if isinstance(need, Refusal):
-        found.append(need)
-    else:
-        found += room_refusals(need.node, state.free, state.allocatable)
-        claims = need.query.claims if need.query is not None else ()
-        result = allocate(claims, state.place, cluster.pools, cluster.ledger) if claims else None
-        if result is not None and not isinstance(result, Allocated):
-            found.append(result.refusal)
-    return [refusal for refusal in found if refusal is not None]
+def _nearest_miss(cluster: Cluster, shape: Shape, groups: tuple[NodeGroup, ...]) -> NearestMiss | None:
+    """Return the nearest node that a single change would help, else the nearest of all."""
+    if not groups or groups[0].fits:
+        return None
+    tried = ((group, single_changes(cluster, shape, group.view)) for group in groups[:MOST_TRIED])
+    helped = ((group, changes) for group, changes in tried if changes)
+    group, changes = next(helped, (groups[0], ()))
+    return NearestMiss(node=group.view.node, reasons=fold(group.view.refusals), changes=changes)

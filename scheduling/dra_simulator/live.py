@@ -18,8 +18,8 @@ from dra_simulator.access import LiveCluster
 from dra_simulator.explain import explain
 from dra_simulator.identity import pod_called
 from dra_simulator.output import emit
-from dra_simulator.report import story_blocks
-from dra_simulator.result import story_in_plain_values
+from dra_simulator.stories.plain import story_in_plain_values
+from dra_simulator.stories.text import story_blocks
 from dra_simulator.tables import Table
 
 DONE = 0

@@ -5,9 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.outcomes import Assignment
-from dra_scheduling.reasons import FoldedReason
 from dra_simulator.checks.findings import Finding, Severity
-from dra_simulator.explain import Story
 from dra_simulator.simulate import Simulation
 from dra_simulator.tables import Block, Table
 
@@ -26,19 +24,6 @@ def simulation_blocks(simulation: Simulation) -> list[Block]:
         Table(headers=("PENDING POD", "WHY"), rows=left, style="yellow"),
         figures,
     ]
-
-
-def story_blocks(story: Story) -> list[Block]:
-    """Return what stands against the pod as such, and what each node says."""
-    title = f"Pod {story.pod.key}: {story.outcome}"
-    if story.reasons:
-        return [title, "\n".join(reason.message for reason in story.reasons)]
-    rows = tuple((said.node, _text(said.reasons) or "takes the pod") for said in story.nodes)
-    blocks: list[Block] = [title, Table(headers=("NODE", "WHAT IT SAYS"), rows=rows)]
-    miss = story.nearest_miss
-    if miss is not None:
-        blocks.append(f"Nearest miss: {miss.node}, {_text(miss.reasons)}")
-    return blocks
 
 
 def findings_blocks(findings: Sequence[Finding]) -> list[Block]:
@@ -70,7 +55,3 @@ def _devices(assignment: Assignment) -> Iterator[str]:
     if extended is not None:
         names = sorted({mapping.resource_name for mapping in extended.container_mappings})
         yield f"{','.join(names)}={_allocation_text(extended.allocation)}"
-
-
-def _text(reasons: tuple[FoldedReason, ...]) -> str:
-    return "; ".join(reason.message for reason in reasons)

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dra_scheduling.cycle import bind_request
 from dra_scheduling.reasons import FoldedReason
 from dra_scheduling.wire import write
-from dra_simulator.explain import Story
 from dra_simulator.simulate import Simulation
 
 API_VERSION = "dra-scheduler.dev/v1alpha1"
@@ -38,19 +37,3 @@ def result_of(simulation: Simulation) -> dict[str, object]:
 def reasons_in_plain_values(reasons: Iterable[FoldedReason]) -> list[dict[str, object]]:
     """Return reasons as JSON has them."""
     return [{"reason": item.reason, "message": item.message, "nodes": item.nodes} for item in reasons]
-
-
-def story_in_plain_values(story: Story) -> dict[str, object]:
-    """Return the story as JSON has it."""
-    miss = story.nearest_miss
-    nodes = [
-        {"node": said.node, "fits": not said.reasons, "reasons": reasons_in_plain_values(said.reasons)}
-        for said in story.nodes
-    ]
-    return {
-        "pod": str(story.pod.key),
-        "outcome": story.outcome,
-        "reasons": reasons_in_plain_values(story.reasons),
-        "nodes": nodes,
-        "nearestMiss": None if miss is None else miss.node,
-    }

@@ -29,6 +29,25 @@ def static_refusal(pod: Pod, node: Node) -> Refusal | None:
     )
 
 
+def is_choosy(pod: Pod) -> bool:
+    """Whether the pod keeps off some nodes by itself; any node that is not guarded takes one that does not."""
+    spec = pod.spec
+    required = spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    return bool(spec.node_name or spec.node_selector or required is not None)
+
+
+def is_guarded(node: Node) -> bool:
+    """Whether the node keeps some pods off, or would rather not have them."""
+    return bool(node.spec.unschedulable or node.spec.taints)
+
+
+def static_refusals(pod: Pod, node: Node) -> tuple[Refusal, ...]:
+    """Return every rule that keeps the pod off the node, for people who want to know all of them."""
+    rules = (_unschedulable, _pinned_elsewhere, _tainted, _selected_elsewhere, _affine_elsewhere)
+    found = (rule(pod, node) for rule in rules)
+    return tuple(refusal for refusal in found if refusal is not None)
+
+
 def is_tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
     """Whether one of the tolerations covers the taint."""
     return any(toleration.tolerates(taint) for toleration in tolerations)

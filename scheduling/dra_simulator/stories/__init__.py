@@ -1,0 +1,1 @@
+"""What every node says to one pod, down to the devices that each request could have."""

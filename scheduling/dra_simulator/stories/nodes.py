@@ -1,0 +1,145 @@
+"""What one node says to a pod: everything that it has against it, where scheduling stops at the first thing."""
+
+from collections.abc import Hashable, Iterable, Iterator
+
+import msgspec
+
+from dra_scheduling.allocation.allocator import survey
+from dra_scheduling.allocation.board import Board
+from dra_scheduling.allocation.outcomes import Chosen
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.nodestate import NodeState
+from dra_scheduling.extended.choice import split
+from dra_scheduling.nodefit.ports import port_refusal
+from dra_scheduling.nodefit.room import room_refusals
+from dra_scheduling.nodefit.static import static_refusals
+from dra_scheduling.podclaims import reach_refusal
+from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
+from dra_scheduling.shapes.shape import ExtendedNeed, Shape
+from dra_simulator.stories.counts import RequestCount, counts_of, missing_of
+
+PASSING = Wake.ROOM | Wake.DEVICES
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """An extended resource of the pod, and who serves it on a node: the class, or the node itself by device plugin.
+
+    `free` is what the node has left; None where DRA serves.
+    """
+
+    resource: str
+    wanted: int
+    device_class: str
+    free: int | None
+
+
+class NodeView(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands against the pod on a node: of the node itself (`obstacles`) and of its devices (`shortage`)."""
+
+    node: str
+    obstacles: tuple[Refusal, ...]
+    shortage: Refusal | None = None
+    served: tuple[Served, ...] = ()
+    requests: tuple[RequestCount, ...] = ()
+
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """All of it."""
+        return self.obstacles if self.shortage is None else (*self.obstacles, self.shortage)
+
+    @property
+    def look(self) -> Hashable:
+        """What makes two nodes look the same: figures about room, which differ everywhere, are left out."""
+        return (
+            tuple((refusal.reason, refusal.message) for refusal in self.refusals),
+            self.requests,
+            tuple((each.resource, each.device_class) for each in self.served),
+        )
+
+    @property
+    def distance(self) -> tuple[int, int, int, int]:
+        """How far the node is from taking the pod: its reasons, the lasting ones among them, missing devices, the rest.
+
+        A device or room may become free any time; a label or a taint is there on purpose.
+        """
+        lasting = sum(not refusal.wake & PASSING for refusal in self.refusals)
+        found = sum(refusal.found or 0 for refusal in self.refusals)
+        return len(self.refusals), lasting, missing_of(self.requests), -found
+
+
+class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes that look the same to the pod, by name, and what the nearest of them says."""
+
+    names: tuple[str, ...]
+    view: NodeView
+
+    @property
+    def fits(self) -> bool:
+        """Whether they take the pod."""
+        return not self.view.refusals
+
+    @property
+    def reasons(self) -> tuple[FoldedReason, ...]:
+        """What they have against it, with the figures of the nearest."""
+        return tuple(msgspec.structs.replace(reason, nodes=len(self.names)) for reason in fold(self.view.refusals))
+
+
+def view_of(cluster: Cluster, shape: Shape, state: NodeState) -> NodeView:
+    """Return what the node says."""
+    node = state.node
+    found = [
+        *static_refusals(shape.pod, node),
+        reach_refusal(shape.resolved, node.name, node.metadata.labels),
+        port_refusal(shape.ports, state.used_ports),
+    ]
+    need = shape.need_on(state.offered, cluster.classes)
+    if isinstance(need, Refusal):
+        return NodeView(node=node.name, obstacles=_given([*found, need]))
+    obstacles = _given([*found, *room_refusals(need.node, state.free, state.allocatable)])
+    served = tuple(_served(cluster, shape, state))
+    if need.query is None:
+        return NodeView(node=node.name, obstacles=obstacles, served=served)
+    return NodeView(
+        node=node.name,
+        obstacles=obstacles,
+        shortage=_shortage(cluster, need, state),
+        served=served,
+        requests=counts_of(need.query, Board(cluster.pools.on_node(state.place), cluster.ledger), cluster.ledger),
+    )
+
+
+def folded(views: Iterable[NodeView]) -> tuple[NodeGroup, ...]:
+    """Return the views with those that look the same as one, the nearest first."""
+    alike: dict[Hashable, list[NodeView]] = {}
+    for view in views:
+        alike.setdefault(view.look, []).append(view)
+    groups = [
+        NodeGroup(
+            names=tuple(sorted(view.node for view in same)), view=min(same, key=lambda view: (view.distance, view.node))
+        )
+        for same in alike.values()
+    ]
+    return tuple(sorted(groups, key=lambda group: (group.view.distance, group.view.node)))
+
+
+def _given(found: Iterable[Refusal | None]) -> tuple[Refusal, ...]:
+    return tuple(refusal for refusal in found if refusal is not None)
+
+
+def _shortage(cluster: Cluster, need: ExtendedNeed, state: NodeState) -> Refusal | None:
+    if need.query is None:
+        return None
+    answer = survey(need.query, state.place, cluster.pools, cluster.ledger)
+    return None if isinstance(answer, Chosen) else answer.refusal
+
+
+def _served(cluster: Cluster, shape: Shape, state: NodeState) -> Iterator[Served]:
+    choice = split(shape.requests, shape.extended & state.offered, cluster.classes)
+    for name in sorted(shape.extended):
+        device_class = "" if isinstance(choice, Refusal) else choice.dra.get(name, "")
+        yield Served(
+            resource=name,
+            wanted=shape.requests.get(name),
+            device_class=device_class,
+            free=None if device_class else state.free.get(name, 0),
+        )
