@@ -33,8 +33,26 @@ def test_groups_that_share_a_device_are_one(groups: Groups, expected: list[list[
     assert components(groups) == expected
 
 
-def test_nothing_is_bound_where_nothing_is_declared() -> None:
-    assert not AttributeBindings().is_bound(HERE, A)
+@pytest.mark.parametrize(
+    ("declared", "scope"),
+    [
+        ({}, HERE),
+        ({HERE: [[A, B]]}, Scope("root", "pool", "type")),
+        ({HERE: [[A, B]]}, Scope("numa", "other", "type")),
+        ({HERE: [[A, B]]}, Scope("numa", "pool", "other")),
+        ({HERE: [[B, C]]}, HERE),
+    ],
+)
+def test_nothing_is_bound_where_nothing_is_declared(declared: dict[Scope, Groups], scope: Scope) -> None:
+    bindings = AttributeBindings(declared)
+
+    assert not bindings.is_bound(scope, A)
+    assert not bindings.are_bound(scope, A, B)
+    assert not bindings.are_bound(scope, B, A)
+
+
+def test_members_of_a_group_are_bound() -> None:
+    assert [AttributeBindings({HERE: [[A, B], [C]]}).is_bound(HERE, one) for one in (A, B, C)] == [True, True, False]
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,7 @@ def test_a_device_is_taken_while_any_claim_names_it(steps: list[Step], expected:
         ([("c", [share("d", memory=4)]), ("c", [share("d", memory=9)])], {"d": {"a/memory": 9}}),
         ([("c", [share("d", memory=4)]), ("c", [share("e", memory=4)])], {"e": {"a/memory": 4}}),
         ([("c", [share("d", memory=4)]), ("k", ["p/d"]), ("c", None)], {"d": None}),
+        ([("c", ["p/d"]), ("c", [share("d", memory=4)])], {"d": {"a/memory": 4}}),
         ([("c", [share("d")])], {"d": {}}),
     ],
 )
