@@ -17,10 +17,13 @@ PLURALS = {
     "ResourceClaimTemplate": ("resource.k8s.io/v1", "resourceclaimtemplates"),
     "ResourceSlice": ("resource.k8s.io/v1", "resourceslices"),
     "DeviceClass": ("resource.k8s.io/v1", "deviceclasses"),
+    "DeviceTaintRule": ("resource.k8s.io/v1", "devicetaintrules"),
     "BindRequest": ("scheduling.run.ai/v1alpha2", "bindrequests"),
 }
 # A cluster without our CRD has no BindRequests, and can be looked at all the same.
-OPTIONAL = frozenset({"BindRequest"})
+OPTIONAL = frozenset({"BindRequest", "DeviceTaintRule"})
+# Kubernetes 1.36 serves taint rules as a beta, where it does at all; they look the same.
+OLDER = {"DeviceTaintRule": "resource.k8s.io/v1beta2"}
 PAGE = 500
 NOT_FOUND = 404
 
@@ -66,6 +69,8 @@ class LiveCluster:
             try:
                 response = self._client.get(version=version, url=plural, params=parameters)
                 if response.status_code == NOT_FOUND and kind in OPTIONAL:
+                    older = OLDER.get(kind, version)
+                    yield from self._list(kind, older, plural) if older != version else ()
                     return
                 page = response.json()
             except (KubernetesError, OSError, ValueError) as error:

@@ -11,7 +11,7 @@ from dra_cases.command import dra
 from dra_cases.server import ListServer
 from dra_controlplane.client import ApiClient
 from dra_controlplane.server import ControlPlane
-from dra_operator.kinds import WATCHED
+from dra_operator.kinds import BY_PATH
 from dra_scheduling.wire import write
 from dra_simulator.access import PLURALS
 from dra_simulator.complete import complete
@@ -52,7 +52,15 @@ def test_a_dump_simulates_like_the_cluster_it_is_of(
 
 
 def test_what_a_cycle_sees_is_what_is_read() -> None:
-    assert {plural for _, plural in PLURALS.values()} == {resource.plural for resource in WATCHED}
+    assert {plural for _, plural in PLURALS.values()} >= {resource.plural for resource in BY_PATH.values()}
+
+
+def test_taint_rules_are_read_where_there_are_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ListServer([], refusals={"devicetaintrules": 404}) as server:
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path)))
+        assert dra("dump").code == 0
+    asked = [path.partition("?")[0] for _, path in server.asked if "devicetaintrules" in path]
+    assert asked == [f"/apis/resource.k8s.io/{version}/devicetaintrules" for version in ("v1", "v1beta2")]
 
 
 def test_everything_is_read_page_by_page_and_nothing_is_written(
