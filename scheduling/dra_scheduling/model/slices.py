@@ -94,7 +94,7 @@ class Device(Value, frozen=True):
     compatibility_groups: tuple[object, ...] = ()
 
 
-class ResourcePool(Value, frozen=True):
+class ResourcePool(Value, frozen=True, omit_defaults=False):
     """The pool a slice belongs to. Only slices of the highest generation count."""
 
     name: str

@@ -1,0 +1,25 @@
+"""InstanceTypes made ready: templates to plan with, and the slices that a node of the type will publish."""
+
+from dra_scheduling.instancetypes.expansion import Expanded, attribute_bindings, expand
+from dra_scheduling.instancetypes.faults import Fault
+from dra_scheduling.instancetypes.labels import (
+    CAPACITY_TYPE_LABEL,
+    INSTANCE_TYPE_LABEL,
+    NODE_POOL_LABEL,
+    ZONE_LABEL,
+    offering_requirements,
+)
+from dra_scheduling.instancetypes.status import status_of
+
+__all__ = [
+    "CAPACITY_TYPE_LABEL",
+    "INSTANCE_TYPE_LABEL",
+    "NODE_POOL_LABEL",
+    "ZONE_LABEL",
+    "Expanded",
+    "Fault",
+    "attribute_bindings",
+    "expand",
+    "offering_requirements",
+    "status_of",
+]

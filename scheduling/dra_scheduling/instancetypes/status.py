@@ -1,0 +1,46 @@
+"""What the operator writes into the status of an InstanceType."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from dra_scheduling.instancetypes.expansion import Expanded
+from dra_scheduling.instancetypes.faults import Fault
+from dra_scheduling.model.conditions import Condition, with_condition
+from dra_scheduling.model.instancetypes import DriverDevices, InstanceType, InstanceTypeStatus
+
+VALID = "Valid"
+MOST_SHOWN = 5
+
+
+def status_of(instance_type: InstanceType, result: Expanded | tuple[Fault, ...], *, now: str) -> InstanceTypeStatus:
+    """Return the status that says what `expand` made of the type. `now` is RFC 3339 text.
+
+    Where nothing has changed it equals the present status, so that it need not be written.
+    """
+    if isinstance(result, Expanded):
+        reason = "Warning" if result.warnings else "Expanded"
+        verdict = Condition(type=VALID, status="True", reason=reason, message=_text(result.warnings))
+        said = _said(result)
+    else:
+        verdict = Condition(type=VALID, status="False", reason="Invalid", message=_text(result))
+        said = InstanceTypeStatus()
+    verdict = replace(verdict, last_transition_time=now, observed_generation=instance_type.metadata.generation)
+    return replace(said, conditions=with_condition(instance_type.status.conditions, verdict))
+
+
+def _said(expanded: Expanded) -> InstanceTypeStatus:
+    drivers = tuple(DriverDevices(driver=driver, devices=count) for driver, count in expanded.drivers.items())
+    prices = [one.price for one in expanded.offerings if one.available]
+    return InstanceTypeStatus(
+        device_count=sum(expanded.drivers.values()),
+        drivers=drivers,
+        devices=", ".join(f"{one.devices} {one.driver}" for one in drivers),
+        cheapest_price=min(prices, default=None),
+    )
+
+
+def _text(faults: Sequence[Fault]) -> str:
+    shown = "; ".join(map(str, faults[:MOST_SHOWN]))
+    left = len(faults) - MOST_SHOWN
+    return f"{shown}; and {left} more" if left > 0 else shown
