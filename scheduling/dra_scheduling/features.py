@@ -33,9 +33,9 @@ ON_BY_DEFAULT = frozenset(
         FRACTIONAL_RANGE,
     }
 )
-SWITCHABLE = (ON_BY_DEFAULT | {LIST_ATTRIBUTES}) - {FRACTIONAL_RANGE}
+SWITCHABLE = (ON_BY_DEFAULT | {LIST_ATTRIBUTES, DERIVED_ATTRIBUTES}) - {FRACTIONAL_RANGE}
 """Amounts are exact whatever Kubernetes does, so there is nothing to switch about fractional ranges."""
-KNOWN = SWITCHABLE | {FRACTIONAL_RANGE, COMPATIBILITY_GROUPS, DERIVED_ATTRIBUTES, NODE_ALLOCATABLE}
+KNOWN = SWITCHABLE | {FRACTIONAL_RANGE, COMPATIBILITY_GROUPS, NODE_ALLOCATABLE}
 
 
 class Features(msgspec.Struct, frozen=True):
@@ -73,3 +73,21 @@ DEFAULT_FEATURES = Features()
 CARRIED_OUT = DEFAULT_FEATURES.without(BINDING_CONDITIONS)
 """What a whole cluster is offered: the binder does not wait for binding conditions, so devices that have some are left
 out rather than bound too early."""
+
+
+def features_named(text: str) -> Features:
+    """Return what a cluster is offered with these switches, such as `DRAListTypeAttributes=true,DRAAdminAccess=false`.
+
+    Raises ValueError as `Features.of` does, and for what is no such list.
+    """
+    switches: dict[str, bool] = {}
+    for entry in filter(None, map(str.strip, text.split(","))):
+        name, _, value = entry.partition("=")
+        if value.lower() not in {"true", "false"}:
+            raise ValueError(f"expected a comma list of GATE=true or GATE=false, got {entry}")
+        switches[name] = value.lower() == "true"
+    left_out = DEFAULT_FEATURES.gates - CARRIED_OUT.gates
+    for name in sorted(left_out):
+        if switches.get(name):
+            raise ValueError(f"feature gate {name} is always off here")
+    return Features.of(switches).without(*left_out)

@@ -136,6 +136,7 @@ def wish(written: Json) -> Json:
         "selectors": [{"cel": {"expression": text}} for text in written.get("where", [])],
         "tolerations": [toleration(text) for text in written.get("tolerates", [])],
         **({"allocationMode": "All"} if count == "all" else {"count": count}),
+        "derivedAttributes": [{"name": name, "expression": text} for name, text in written.get("derives", {}).items()],
         **({"adminAccess": True} if written.get("admin") else {}),
         **({"allocationMode": written["mode"]} if "mode" in written else {}),
         **({"capacity": {"requests": {k: str(v) for k, v in written["takes"].items()}}} if "takes" in written else {}),

@@ -6,17 +6,18 @@ import msgspec
 
 from dra_scheduling.allocation.claimspecs import Alternative, ParsedClaim, ParsedRequest, Rule, RuleKind
 from dra_scheduling.allocation.search import NO_TWIN, NORMAL
+from dra_scheduling.pools.attributes import AttributeSource
 from dra_scheduling.pools.selections import Wish
 
-WishKey = tuple[Wish, int, int]
+WishKey = tuple[Wish, int, int, tuple[AttributeSource, ...]]
 BlockKey = tuple[tuple[WishKey, ...], tuple[tuple[RuleKind, str, tuple[int, ...]], ...]]
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """One alternative of one request of one claim.
 
-    `rules` are indexes into the rules of all claims, one claim after the other; `place` is that of the request among
-    the requests of all claims.
+    `rules` are indexes into the rules of all claims, one claim after the other; `sources` say where each of them finds
+    the values of the devices. `place` is that of the request among the requests of all claims.
     """
 
     place: int
@@ -26,6 +27,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     request: ParsedRequest
     alternative: Alternative
     rules: tuple[int, ...]
+    sources: tuple[AttributeSource, ...]
 
     @property
     def space(self) -> int:
@@ -35,7 +37,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> WishKey:
         """What makes two asks the same but for their rules."""
-        return self.alternative.wish, self.alternative.wanted, self.space
+        return self.alternative.wish, self.alternative.wanted, self.space, self.sources
 
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,24 +57,25 @@ def asks_of(claims: Sequence[ParsedClaim]) -> tuple[tuple[Ask, ...], ...]:
     offset = 0
     for claim_index, claim in enumerate(claims):
         for request_index, request in enumerate(claim.requests):
-            asks.append(
-                tuple(
-                    Ask(
-                        place=len(asks),
-                        claim_index=claim_index,
-                        request_index=request_index,
-                        claim=claim,
-                        request=request,
-                        alternative=alternative,
-                        rules=tuple(
-                            offset + number
-                            for number, rule in enumerate(claim.rules)
-                            if (request_index, position) in rule.scope
-                        ),
-                    )
-                    for position, alternative in enumerate(request.alternatives)
+            alternatives = []
+            for position, alternative in enumerate(request.alternatives):
+                rules = [
+                    (offset + number, alternative.source_of(rule.attribute))
+                    for number, rule in enumerate(claim.rules)
+                    if (request_index, position) in rule.scope
+                ]
+                ask = Ask(
+                    place=len(asks),
+                    claim_index=claim_index,
+                    request_index=request_index,
+                    claim=claim,
+                    request=request,
+                    alternative=alternative,
+                    rules=tuple(number for number, _ in rules),
+                    sources=tuple(source for _, source in rules),
                 )
-            )
+                alternatives.append(ask)
+            asks.append(tuple(alternatives))
         offset += len(claim.rules)
     return tuple(asks)
 

@@ -9,12 +9,13 @@ from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.bounds import Shortage, are_apart, shortage
 from dra_scheduling.allocation.candidates import too_large, wanted_of
 from dra_scheduling.allocation.claimspecs import Rule
-from dra_scheduling.allocation.constraints import Constraint, DistinctAttribute, MatchAttribute
+from dra_scheduling.allocation.constraints import Constraint
 from dra_scheduling.allocation.counters import CounterRule, CounterSheet, Overdraft, least_draw, overdraft
-from dra_scheduling.allocation.matching import Bound, Conflict, Need, bundle_shortage, constraint_of
+from dra_scheduling.allocation.matching import Compared, Conflict, Need, bound_by, bundle_shortage, constraint_of
 from dra_scheduling.allocation.refusals import capacity_short, counters_short, no_choice, too_few
 from dra_scheduling.allocation.search import NO_TWIN, NORMAL, Demand, Found, NotFound, Watcher, search
 from dra_scheduling.allocation.shares import capacity_shortage, share_rules
+from dra_scheduling.pools.attributes import AttributeSource
 from dra_scheduling.pools.bits import smallest
 
 
@@ -83,20 +84,17 @@ def _demands(trial: Trial, wanted: Sequence[int]) -> list[Demand]:
     ]
 
 
-Rules = list[MatchAttribute | DistinctAttribute | None]
+Rules = list[Compared | None]
 """By number; None where the chosen alternatives are not bound."""
 
 
 def _attribute_rules(trial: Trial, demands: Sequence[Demand]) -> Rules | Conflict:
     frame, rules = trial.frame, Rules()
-    for rule, members in zip(trial.rules, frame.bound, strict=True):
+    for number, (rule, members) in enumerate(zip(trial.rules, frame.bound, strict=True)):
         if not members:
             rules.append(None)
             continue
-        bound = Bound(
-            rule, members, tuple(frame.asks[index] for index in members), tuple(demands[index] for index in members)
-        )
-        found = constraint_of(bound, trial.board)
+        found = constraint_of(bound_by(rule, number, members, frame.asks, demands), trial.board)
         if isinstance(found, Conflict):
             return found
         rules.append(found)
@@ -176,15 +174,18 @@ def _bind(
     """Return the constraints of a part, and for each demand the numbers of those that bind it."""
     board, sheet = trial.board, trial.sheet
     constraints: list[Constraint] = []
-    numbers: dict[int, int] = {}
+    numbers: dict[tuple[int, AttributeSource], int] = {}
     bound: list[list[int]] = []
-    for demand in demands:
-        for rule in demand.rules:
-            constraint = rules[rule]
-            if constraint is not None and rule not in numbers:
-                numbers[rule] = len(constraints)
-                constraints.append(constraint)
-        bound.append([numbers[rule] for rule in demand.rules if rule in numbers])
+    for index in part:
+        ask = trial.frame.asks[index]
+        places = tuple(zip(ask.rules, ask.sources, strict=True))
+        for place in places:
+            rule, source = place
+            compared = rules[rule]
+            if compared is not None and place not in numbers:
+                numbers[place] = len(constraints)
+                constraints.append(compared.constraints[source])
+        bound.append([numbers[place] for place in places if place in numbers])
     if any(not demand.is_admin and demand.candidates & sheet.consumers for demand in demands):
         for demand, mine in zip(demands, bound, strict=True):
             if not demand.is_admin:

@@ -1,13 +1,16 @@
 """All pools that a node reaches, laid side by side: one numbering of devices for a search over several pools."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from dra_scheduling.ledger import Ledger
-from dra_scheduling.pools.attributes import AttributeKey
+from dra_scheduling.pools.attributes import AttributeKey, AttributeSource
 from dra_scheduling.pools.nodepools import NodePool, Verdict
 from dra_scheduling.pools.selections import Wish
 from dra_scheduling.pools.sharing import Amounts
 from dra_scheduling.pools.stock import Stock
+
+Group = tuple[int, ...]
+"""Devices that have a value in common, for each source in which they are looked up."""
 
 
 class Board:
@@ -78,17 +81,23 @@ class Board:
             if pool.verdict(wish).matching or (not pool.everything and wish.selection.may_select(pool.key.driver))
         ]
 
-    def groups(self, attribute: str) -> dict[AttributeKey, int]:
+    def groups(self, source: AttributeSource) -> dict[AttributeKey, int]:
         """Return the devices by their values of an attribute, over all pools."""
         found: dict[AttributeKey, int] = {}
         for offset, pool, _ in self.pools:
-            for value, mask in pool.groups(attribute).items():
+            for value, mask in pool.groups(source).items():
                 found[value] = found.get(value, 0) | mask << offset
         return found
 
-    def agreeing(self, attribute: str) -> list[int]:
+    def grouped(self, sources: Sequence[AttributeSource]) -> list[Group]:
+        """Return the groups of devices by value, whichever of the sources a device is looked up in."""
+        tables = [self.groups(source) for source in sources]
+        values = dict.fromkeys(value for table in tables for value in table)
+        return [tuple(table.get(value, 0) for table in tables) for value in values]
+
+    def agreeing(self, sources: Sequence[AttributeSource]) -> list[Group]:
         """Return the groups of devices that agree in an attribute."""
-        return list(self.groups(attribute).values())
+        return self.grouped(sources)
 
     def portions(self, wish: Wish) -> dict[int, Amounts]:
         """Return what the wish takes of each matching shareable device, by number."""

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-from dra_scheduling.cel import CompileError
+from dra_scheduling.cel import CompileError, compile_derivation
 from dra_scheduling.features import (
     ADMIN_ACCESS,
     CONSUMABLE_CAPACITY,
     DEFAULT_FEATURES,
+    DERIVED_ATTRIBUTES,
     PRIORITIZED_LIST,
     Features,
 )
@@ -149,6 +150,13 @@ def _malformed(claim: str, name: str, asked: Asked, given: Given) -> Iterator[Re
     if not asked.device_class_name:
         yield _invalid(where, "it names no DeviceClass")
     yield from _of_selectors(where, tuple(_texts(asked.selectors, "of the request")), 0)
+    if asked.derived_attributes and not given.features.has(DERIVED_ATTRIBUTES):
+        yield _off(where, "derivedAttributes", DERIVED_ATTRIBUTES)
+    for derived in asked.derived_attributes:
+        try:
+            compile_derivation(derived.expression)
+        except CompileError as error:
+            yield _invalid(where, f"derived attribute {derived.name} {_not_compiled(error)}")
 
 
 def _hopeless(claim: str, name: str, asked: Asked, given: Given) -> Iterator[Refusal]:
@@ -174,14 +182,16 @@ def _of_selectors(where: str, texts: tuple[SelectorText, ...], of_class: int) ->
             try:
                 selection((text,))
             except CompileError as error:
-                problem = " ".join(error.problem.split())
-                message = (
-                    f"{where}: {text.origin} does not compile: {problem} (line {error.line}, column {error.column})"
-                )
+                message = f"{where}: {text.origin} {_not_compiled(error)}"
                 if index < of_class:
                     yield Refusal(reason=INVALID_CLASS, message=message, wake=Wake.CLASSES)
                 else:
                     yield Refusal(reason=INVALID_CLAIM, message=message, wake=Wake.CLAIMS)
+
+
+def _not_compiled(error: CompileError) -> str:
+    problem = " ".join(error.problem.split())
+    return f"does not compile: {problem} (line {error.line}, column {error.column})"
 
 
 def _of_constraint(name: str, constraint: DeviceConstraint, names: list[str], features: Features) -> Iterator[Refusal]:

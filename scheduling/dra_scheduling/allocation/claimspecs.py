@@ -6,6 +6,7 @@ from enum import Enum
 import msgspec
 
 from dra_scheduling.allocation.claimchecks import Asked, alternative_refusal, first_refusal, selector_texts
+from dra_scheduling.cel import Derivation, compile_derivation
 from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.claims import (
     EXACT_COUNT,
@@ -17,6 +18,7 @@ from dra_scheduling.model.claims import (
     ResourceClaimSpec,
 )
 from dra_scheduling.model.slices import DeviceClass, DeviceClassConfiguration
+from dra_scheduling.pools.attributes import AttributeSource
 from dra_scheduling.pools.selections import Wish, selection, wish
 from dra_scheduling.reasons import Refusal
 
@@ -29,7 +31,8 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
     """One way to serve a request, for most requests the only one.
 
     `name` is what results call it: `request` or `request/alternative`. `wanted` is the number of devices; 0 stands for
-    all that match. `selectors` are its own, as text. `rank` is its place in `firstAvailable`, from 0 on.
+    all that match. `selectors` are its own, as text. `rank` is its place in `firstAvailable`, from 0 on. `derived` are
+    attributes that devices have for this request only, whatever they publish under these names.
     """
 
     name: str
@@ -40,6 +43,11 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
     rank: int = 0
     is_admin: bool = False
     class_config: tuple[DeviceClassConfiguration, ...] = ()
+    derived: dict[str, Derivation] = {}
+
+    def source_of(self, attribute: str) -> AttributeSource:
+        """Return where constraints find the values of an attribute."""
+        return self.derived.get(attribute, attribute)
 
     @property
     def wants_all(self) -> bool:
@@ -155,6 +163,7 @@ def _alternative(name: str, asked: Asked, classes: Mapping[str, DeviceClass]) ->
         selectors=tuple(item.cel.expression for item in asked.selectors if item.cel is not None),
         is_admin=isinstance(asked, ExactDeviceRequest) and asked.admin_access,
         class_config=device_class.spec.config,
+        derived={each.name: compile_derivation(each.expression) for each in asked.derived_attributes},
     )
 
 

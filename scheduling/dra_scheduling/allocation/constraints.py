@@ -90,6 +90,85 @@ class DistinctAttribute:
         self.allowed = self._history.pop()
 
 
+class Agreement:
+    """What devices that are looked up in several sources still have in common: each group has devices a source."""
+
+    __slots__ = ("_history", "groups")
+
+    def __init__(self, groups: Iterable[tuple[int, ...]]) -> None:
+        self.groups = tuple(groups)
+        self._history: list[tuple[tuple[int, ...], ...]] = []
+
+    def allowed(self, source: int) -> int:
+        """Return the devices that may be taken next."""
+        return _union(group[source] for group in self.groups)
+
+    def take(self, source: int, device: int) -> None:
+        """Take an allowed device: only its groups remain."""
+        self._history.append(self.groups)
+        self.groups = tuple([group for group in self.groups if group[source] & device])
+
+    def rewind(self) -> None:
+        """Undo the last `take`."""
+        self.groups = self._history.pop()
+
+
+class Distinction:
+    """The values that devices looked up in several sources have used up: no group gives more than one."""
+
+    __slots__ = ("_all", "_history", "groups")
+
+    def __init__(self, groups: Iterable[tuple[int, ...]]) -> None:
+        self.groups = self._all = tuple(groups)
+        self._history: list[tuple[tuple[int, ...], ...]] = []
+
+    def allowed(self, source: int) -> int:
+        """Return the devices that may be taken next."""
+        left = set(self.groups)
+        used = _union(group[source] for group in self._all if group not in left)
+        return _union(group[source] for group in self.groups) & ~used
+
+    def take(self, source: int, device: int) -> None:
+        """Take an allowed device: its groups are used up."""
+        self._history.append(self.groups)
+        self.groups = tuple([group for group in self.groups if not group[source] & device])
+
+    def rewind(self) -> None:
+        """Undo the last `take`."""
+        self.groups = self._history.pop()
+
+
+class SeenThrough:
+    """A rule over devices of several sources, as it binds those that are looked up in one of them."""
+
+    __slots__ = ("_rule", "_source", "distinctions")
+
+    touched = 0
+
+    def __init__(self, rule: Agreement | Distinction, source: int) -> None:
+        self._rule = rule
+        self._source = source
+        self.distinctions = tuple(group[source] for group in rule.groups)
+
+    @property
+    def allowed(self) -> int:
+        """The devices that may be taken next."""
+        return self._rule.allowed(self._source)
+
+    @property
+    def state(self) -> Hashable:
+        """What is left of the groups."""
+        return self._rule.groups
+
+    def take(self, device: int) -> None:
+        """Take an allowed device."""
+        self._rule.take(self._source, device)
+
+    def rewind(self) -> None:
+        """Undo the last `take`."""
+        self._rule.rewind()
+
+
 def alike(device: int, distinctions: Iterable[int], everything: int) -> int:
     """Return the devices of `everything` that no distinction tells from the given one, itself included."""
     same = everything

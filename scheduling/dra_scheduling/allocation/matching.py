@@ -6,12 +6,20 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from dra_scheduling.allocation.asks import Ask, WishKey
-from dra_scheduling.allocation.board import Board
+from dra_scheduling.allocation.board import Board, Group
 from dra_scheduling.allocation.bounds import shortage
 from dra_scheduling.allocation.claimspecs import Rule, RuleKind
-from dra_scheduling.allocation.constraints import DistinctAttribute, MatchAttribute
+from dra_scheduling.allocation.constraints import (
+    Agreement,
+    Constraint,
+    DistinctAttribute,
+    Distinction,
+    MatchAttribute,
+    SeenThrough,
+)
 from dra_scheduling.allocation.refusals import attribute_missing, bundles_missing, constraint_not_met, too_few_values
 from dra_scheduling.allocation.search import NORMAL, Demand
+from dra_scheduling.pools.attributes import AttributeSource
 from dra_scheduling.reasons import Refusal
 
 BundleKey = tuple[str, frozenset[tuple[WishKey, int]]]
@@ -34,42 +42,63 @@ class Conflict(msgspec.Struct, frozen=True):
     limit: int = 0
 
 
-class Bound(msgspec.Struct, frozen=True):
-    """A rule, and the requests that it binds: their indexes, and each in step as it asks and as it demands."""
+class Bound(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule, and the requests that it binds: their indexes, and each in step as it asks and as it demands.
+
+    `sources` are all places where they look for the values of devices, `columns` (in step) which of them each uses.
+    """
 
     rule: Rule
     members: tuple[int, ...]
     asks: tuple[Ask, ...]
     demands: tuple[Demand, ...]
+    sources: tuple[AttributeSource, ...]
+    columns: tuple[int, ...]
 
 
-def constraint_of(bound: Bound, board: Board) -> MatchAttribute | DistinctAttribute | Conflict:
-    """Return the rule as a constraint over the groups that could satisfy it alone, or the proof that none can."""
-    attribute = bound.rule.attribute
+class Compared(msgspec.Struct, frozen=True):
+    """A rule on one node: the groups that could satisfy it, and the constraint over them for each source."""
+
+    groups: tuple[Group, ...]
+    constraints: dict[AttributeSource, Constraint]
+
+
+def bound_by(
+    rule: Rule, number: int, members: tuple[int, ...], asks: Sequence[Ask], demands: Sequence[Demand]
+) -> Bound:
+    """Return the rule of that number with the requests (by index) that it binds."""
+    mine = tuple(asks[index] for index in members)
+    used = [ask.sources[ask.rules.index(number)] for ask in mine]
+    sources = tuple(dict.fromkeys(used))
+    return Bound(
+        rule=rule,
+        members=members,
+        asks=mine,
+        demands=tuple(demands[index] for index in members),
+        sources=sources,
+        columns=tuple(sources.index(source) for source in used),
+    )
+
+
+def constraint_of(bound: Bound, board: Board) -> Compared | Conflict:
+    """Return the rule as constraints over the groups that could satisfy it alone, or the proof that none can."""
     is_distinct = bound.rule.kind is RuleKind.DISTINCT
-    groups = list(board.groups(attribute).values()) if is_distinct else board.agreeing(attribute)
-    known = 0
+    groups = board.grouped(bound.sources) if is_distinct else board.agreeing(bound.sources)
+    known = [0] * len(bound.sources)
     for group in groups:
-        known |= group
-    for index, ask, demand in zip(bound.members, bound.asks, bound.demands, strict=True):
-        if not demand.candidates & known:
-            return Conflict((index,), attribute_missing(ask, bound.rule.attribute))
-    if is_distinct:
-        return _distinct(bound, groups)
-    wanted = sum(demand.wanted for demand in bound.demands)
-    sizes = [_reach(group, bound.demands, board.shareable) for group in groups]
-    large_enough = [group for group, size in zip(groups, sizes, strict=True) if size == wanted]
-    if not large_enough:
-        refusal = constraint_not_met(bound.asks, bound.rule.attribute, wanted, max(sizes))
-        return Conflict(bound.members, refusal)
-    return MatchAttribute(large_enough)
+        known = [mask | devices for mask, devices in zip(known, group, strict=True)]
+    for index, ask, demand, column in zip(bound.members, bound.asks, bound.demands, bound.columns, strict=True):
+        if not demand.candidates & known[column]:
+            refusal = attribute_missing(ask, bound.rule.attribute, demand.candidates, board)
+            return Conflict((index,), refusal)
+    return _distinct(bound, groups) if is_distinct else _match(bound, groups, board.shareable)
 
 
 def bundle_shortage(
     asks: Sequence[Ask],
     demands: Sequence[Demand],
     rules: Sequence[Rule],
-    constraints: Sequence[MatchAttribute | DistinctAttribute | None],
+    constraints: Sequence[Compared | None],
     shareable: int,
 ) -> Conflict | None:
     """Return the proof that equal bundles of devices cannot all be formed, or None.
@@ -81,27 +110,52 @@ def bundle_shortage(
         constraint = constraints[numbers[0]]
         if constraint is None:
             continue
-        parts = [demands[index] for index, ask in enumerate(asks) if numbers[0] in ask.rules]
-        found = sum(_bundles_in(group, parts) for group in constraint.distinctions)
+        members = [index for index, ask in enumerate(asks) if numbers[0] in ask.rules]
+        bound = bound_by(rules[numbers[0]], numbers[0], tuple(members), asks, demands)
+        found = sum(_bundles_in(group, bound) for group in constraint.groups)
         if found < len(numbers):
-            bound = [index for index, ask in enumerate(asks) if ask.rules and ask.rules[0] in numbers]
-            members = [asks[index] for index in bound]
-            refusal = bundles_missing(members, rules[numbers[0]].attribute, len(numbers), found)
-            return Conflict(tuple(bound), refusal)
+            concerned = tuple(index for index, ask in enumerate(asks) if ask.rules and ask.rules[0] in numbers)
+            competing = [asks[index] for index in concerned]
+            refusal = bundles_missing(competing, rules[numbers[0]].attribute, len(numbers), found)
+            return Conflict(concerned, refusal)
     return None
 
 
-def _distinct(bound: Bound, groups: Sequence[int]) -> DistinctAttribute | Conflict:
-    """Return the rule as a constraint, unless the values are too few: every device uses up one at least."""
+def _match(bound: Bound, groups: Sequence[Group], shareable: int) -> Compared | Conflict:
+    """Return the rule as constraints, unless every group is too small."""
+    wanted = sum(demand.wanted for demand in bound.demands)
+    sizes = [_reach(group, bound, shareable) for group in groups]
+    large_enough = tuple(group for group, size in zip(groups, sizes, strict=True) if size == wanted)
+    if not large_enough:
+        refusal = constraint_not_met(bound.asks, bound.rule.attribute, wanted, max(sizes))
+        return Conflict(bound.members, refusal)
+    return _compared(bound, large_enough, MatchAttribute, Agreement)
+
+
+def _distinct(bound: Bound, groups: Sequence[Group]) -> Compared | Conflict:
+    """Return the rule as constraints, unless the values are too few: every device uses up one at least."""
     by_value = [
-        Demand(candidates=_values_in(demand.candidates, groups), wanted=demand.wanted) for demand in bound.demands
+        Demand(candidates=_values_in(demand.candidates, [group[column] for group in groups]), wanted=demand.wanted)
+        for demand, column in zip(bound.demands, bound.columns, strict=True)
     ]
     short = shortage(by_value)
     if short is None:
-        return DistinctAttribute(groups)
+        return _compared(bound, tuple(groups), DistinctAttribute, Distinction)
     asks = [bound.asks[index] for index in short.demands]
     refusal = too_few_values(asks, bound.rule.attribute, short.wanted, short.found)
     return Conflict(tuple(bound.members[index] for index in short.demands), refusal)
+
+
+def _compared(
+    bound: Bound,
+    groups: tuple[Group, ...],
+    alone: type[MatchAttribute | DistinctAttribute],
+    across: type[Agreement | Distinction],
+) -> Compared:
+    if len(bound.sources) == 1:
+        return Compared(groups, {bound.sources[0]: alone(group for (group,) in groups)})
+    rule = across(groups)
+    return Compared(groups, {source: SeenThrough(rule, column) for column, source in enumerate(bound.sources)})
 
 
 def _values_in(candidates: int, groups: Sequence[int]) -> int:
@@ -130,23 +184,23 @@ def _equal_bundles(
     return bundles
 
 
-def _bundles_in(group: int, parts: Sequence[Demand]) -> int:
+def _bundles_in(group: Group, bound: Bound) -> int:
     """Return how many bundles the group could give at most."""
     wanted = Counter[int]()
-    for part in parts:
-        wanted[part.candidates & group] += part.wanted
+    for demand, column in zip(bound.demands, bound.columns, strict=True):
+        wanted[demand.candidates & group[column]] += demand.wanted
     return min(mask.bit_count() // count for mask, count in wanted.items())
 
 
-def _reach(group: int, demands: Sequence[Demand], shareable: int) -> int:
+def _reach(group: Group, bound: Bound, shareable: int) -> int:
     """Return how many of the wanted devices the group could give at most."""
     reach = 0
-    for space in {demand.space for demand in demands}:
+    for space in {demand.space for demand in bound.demands}:
         shared = shareable if space == NORMAL else 0
         union = total = extra = 0
-        for demand in demands:
+        for demand, column in zip(bound.demands, bound.columns, strict=True):
             if demand.space == space:
-                part = demand.candidates & group
+                part = demand.candidates & group[column]
                 union |= part & ~shared
                 total += min(demand.wanted, part.bit_count())
                 extra += min(demand.wanted, (part & shared).bit_count())

@@ -27,7 +27,7 @@ class Query:
         self.rules = tuple(rule for claim in claims for rule in claim.rules)
         everyone = [ask for alternatives in self.asks for ask in alternatives]
         self.wishes = tuple(dict.fromkeys(ask.alternative.wish for ask in everyone))
-        self.attributes = tuple(dict.fromkeys(rule.attribute for rule in self.rules))
+        self.attributes = tuple(dict.fromkeys(source for ask in everyone for source in ask.sources))
         self.outlook = outlook(self.wishes, self.attributes)
         self._frames: dict[tuple[int, ...], Frame] = {}
         self._answers: dict[tuple[Face, ...], Answer] = {}
@@ -44,11 +44,13 @@ class Query:
 
     def faces(self, pools: tuple[NodePool, ...], ledger: Ledger) -> tuple[Face, ...] | None:
         """Return what a search for this sees of a node, None where that would not say why a pool is not usable."""
+        asking = self.outlook
+        faces: list[Face] = []
         for pool in pools:
             if pool.pool.problem is not None:
                 return None
-        asking = self.outlook
-        return tuple([pool.face(asking, ledger) for pool in pools])
+            faces.append(pool.face(asking, ledger))
+        return tuple(faces)
 
     def known(self, faces: tuple[Face, ...]) -> Answer | None:
         """Return what a node with these faces answered."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from dra_scheduling.allocation.board import Board
+from dra_scheduling.allocation.board import Board, Group
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.pools import NodePool
+from dra_scheduling.pools.attributes import AttributeSource
 from dra_scheduling.pools.bits import members
 from dra_scheduling.pools.stock import Stock
 
@@ -27,16 +28,21 @@ class CandidateBoard(Board):
         self._put(templates)
         self._bound = {name: self._masks(components, count) for name, components in bound.items()}
 
-    def agreeing(self, attribute: str) -> list[int]:
+    def agreeing(self, sources: Sequence[AttributeSource]) -> list[Group]:
         """Return the groups of devices that agree: by a value that they have, or because they will be bound.
 
-        A device is never in groups of both kinds, so that values and bindings do not mix.
+        A device is never in groups of both kinds, so that values and bindings do not mix. What is derived is no
+        attribute of a device, so that nothing is bound by it.
         """
-        groups = super().agreeing(attribute)
-        known = 0
-        for group in groups:
-            known |= group
-        return [*groups, *(mask & ~known for mask in self._bound.get(attribute, ()) if mask & ~known)]
+        groups = super().agreeing(sources)
+        for column, source in enumerate(sources):
+            known = 0
+            for group in groups:
+                known |= group[column]
+            for mask in self._bound.get(source, ()) if isinstance(source, str) else ():
+                if mask & ~known:
+                    groups.append(tuple(mask & ~known if place == column else 0 for place in range(len(sources))))
+        return groups
 
     def looks(self, face_of: Callable[[NodePool, Stock], Hashable]) -> Hashable:
         """Return all that an answer depends on; boards with equal looks give the same one."""

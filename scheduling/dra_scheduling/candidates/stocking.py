@@ -10,6 +10,7 @@ from dra_scheduling.candidates.tracker import Tracker
 from dra_scheduling.candidates.values import Candidate, CandidateType
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.pools import NodePool
+from dra_scheduling.pools.attributes import AttributeSource
 from dra_scheduling.pools.stock import Stock
 
 
@@ -33,12 +34,18 @@ class Shelves:
         self._seeds = seeds
         self._stocks: dict[tuple[NodePool, Uses], Stock] = {}
 
-    def board(self, one: CandidateType, reached: Sequence[NodePool], attributes: Sequence[str]) -> CandidateBoard:
+    def board(
+        self, one: CandidateType, reached: Sequence[NodePool], attributes: Sequence[AttributeSource]
+    ) -> CandidateBoard:
         """Return the devices for one type where these published pools are reached."""
         published = [(pool, self._published_stock(one, pool)) for pool in reached]
         templates = [(pool, self._template_stock(one, pool)) for pool in one.devices.pools]
         node_pool = self._candidate.node_pool
-        bound = {name: self._bindings.components(Scope(name, node_pool, one.name)) for name in attributes}
+        bound = {
+            name: self._bindings.components(Scope(name, node_pool, one.name))
+            for name in attributes
+            if isinstance(name, str)
+        }
         return CandidateBoard(published, templates, {name: found for name, found in bound.items() if found})
 
     def _published_stock(self, one: CandidateType, pool: NodePool) -> Stock:

@@ -22,6 +22,13 @@ class CapacityRequirements(Value, frozen=True):
     requests: dict[str, Quantity] = {}
 
 
+class DeviceDerivedAttribute(Value, frozen=True):
+    """An attribute that a CEL expression gives to each device, for the constraints on one request only (KEP-6080)."""
+
+    name: str
+    expression: str
+
+
 class ExactDeviceRequest(Value, frozen=True):
     """A request for devices of one class. `count` matters in mode ExactCount only."""
 
@@ -32,6 +39,7 @@ class ExactDeviceRequest(Value, frozen=True):
     admin_access: bool = False
     tolerations: tuple[Toleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
     @property
     def mode(self) -> str:
@@ -54,6 +62,7 @@ class DeviceSubRequest(Value, frozen=True):
     count: int = 0
     tolerations: tuple[Toleration, ...] = ()
     capacity: CapacityRequirements | None = None
+    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
 
     @property
     def mode(self) -> str:
@@ -160,12 +169,36 @@ class ResourceClaimConsumerReference(Value, frozen=True):
     uid: str = ""
 
 
+class Condition(Value, frozen=True):
+    """A condition of an object; `status` is True, False or Unknown."""
+
+    type: str
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class AllocatedDeviceStatus(Value, frozen=True):
+    """What a driver says of one allocated device, or of one share of it."""
+
+    driver: str
+    pool: str
+    device: str
+    share_id: str | None = field(default=None, name="shareID")
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def device_id(self) -> DeviceID:
+        """The device's identity."""
+        return DeviceID(self.driver, self.pool, self.device)
+
+
 class ResourceClaimStatus(Value, frozen=True):
     """`allocation` is immutable while set; `reservedFor` holds at most 256 consumers."""
 
     allocation: AllocationResult | None = None
     reserved_for: tuple[ResourceClaimConsumerReference, ...] = ()
-    devices: tuple[object, ...] = ()
+    devices: tuple[AllocatedDeviceStatus, ...] = ()
 
 
 class ResourceClaim(Value, frozen=True):

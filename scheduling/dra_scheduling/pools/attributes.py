@@ -2,10 +2,17 @@
 
 from collections.abc import Hashable
 
+from dra_scheduling.cel import AttributeValue, Derivation, EvaluationError
 from dra_scheduling.model.slices import Device, DeviceAttribute
+from dra_scheduling.pools.views import device_view
+from dra_scheduling.semver import Version
 
 AttributeKey = tuple[str, Hashable]
 """A value with its kind, because `1`, `true` and `"1"` are different values."""
+
+
+AttributeSource = str | Derivation
+"""Where the values of devices come from: a published attribute by its full name, or what a request derives."""
 
 
 class Values(tuple[AttributeKey, ...]):
@@ -25,18 +32,45 @@ class ListedValues(Values):
 
 
 NOTHING = Values()
+KINDS: dict[type, str] = {bool: "bool", int: "int", str: "string"}
 
 
-def values_of(device: Device, driver: str, name: str) -> Values:
-    """Return the device's values of a fully qualified attribute, none where it does not have it.
+def values_of(device: Device, driver: str, source: AttributeSource) -> Values:
+    """Return the device's values, none where it does not have the attribute or an expression fails on it."""
+    if isinstance(source, str):
+        return _published(device, driver, source)
+    try:
+        return _derived(source.evaluate(device_view(driver, device)))
+    except EvaluationError:
+        return NOTHING
 
-    An attribute without a domain belongs to the driver's domain.
-    """
+
+def derivation_error(device: Device, driver: str, source: AttributeSource) -> str:
+    """Return why an expression gives the device no value; empty if it does."""
+    if isinstance(source, str):
+        return ""
+    try:
+        source.evaluate(device_view(driver, device))
+    except EvaluationError as error:
+        return str(error)
+    return ""
+
+
+def _published(device: Device, driver: str, name: str) -> Values:
+    """Return the values of a fully qualified attribute; one without a domain belongs to the driver's domain."""
     found = device.attributes.get(name)
     if found is None:
         domain, _, short = name.rpartition("/")
         found = device.attributes.get(short) if domain == driver else None
     return NOTHING if found is None else _values(found)
+
+
+def _derived(value: AttributeValue) -> Values:
+    return ListedValues(dict.fromkeys(map(_key, value))) if isinstance(value, tuple) else Values((_key(value),))
+
+
+def _key(value: bool | int | str | Version) -> AttributeKey:  # noqa: FBT001 - a value like the others
+    return ("version", str(value)) if isinstance(value, Version) else (KINDS[type(value)], value)
 
 
 def _values(attribute: DeviceAttribute) -> Values:

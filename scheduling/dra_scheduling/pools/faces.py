@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
+from dra_scheduling.pools.attributes import AttributeSource
 from dra_scheduling.pools.selections import Wish
 
 
@@ -15,8 +16,8 @@ class Asking(Protocol):
         """All different wishes."""
 
     @property
-    def attributes(self) -> Sequence[str]:
-        """All different attributes, fully qualified."""
+    def attributes(self) -> Sequence[AttributeSource]:
+        """All different attributes, published or derived."""
 
 
 class Outlook:
@@ -24,7 +25,7 @@ class Outlook:
 
     __slots__ = ("attributes", "wishes")
 
-    def __init__(self, wishes: tuple[Wish, ...], attributes: tuple[str, ...]) -> None:
+    def __init__(self, wishes: tuple[Wish, ...], attributes: tuple[AttributeSource, ...]) -> None:
         self.wishes = wishes
         self.attributes = attributes
 
@@ -36,7 +37,7 @@ class Face:
 
 
 @lru_cache(maxsize=4096)
-def outlook(wishes: tuple[Wish, ...], attributes: tuple[str, ...]) -> Outlook:
+def outlook(wishes: tuple[Wish, ...], attributes: tuple[AttributeSource, ...]) -> Outlook:
     """Return the outlook of this content."""
     return Outlook(wishes, attributes)
 

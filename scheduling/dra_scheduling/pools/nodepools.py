@@ -11,7 +11,7 @@ from dra_scheduling.features import LIST_ATTRIBUTES, Features
 from dra_scheduling.ledger import Charge, CounterKey, Ledger, TakenDevices
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import Device
-from dra_scheduling.pools.attributes import AttributeKey, values_of
+from dra_scheduling.pools.attributes import AttributeKey, AttributeSource, derivation_error, values_of
 from dra_scheduling.pools.bits import members
 from dra_scheduling.pools.counters import CounterState
 from dra_scheduling.pools.faces import Asking, Face, face_of
@@ -122,7 +122,7 @@ class NodePool:
         self._verdicts: dict[Wish, Verdict] = {}
         self._selected: dict[Selection, tuple[int, int]] = {}
         self._portions: dict[Wish, dict[int, Amounts]] = {}
-        self._groups: dict[str, dict[AttributeKey, int]] = {}
+        self._groups: dict[AttributeSource, dict[AttributeKey, int]] = {}
         self._faces: dict[Asking, tuple[Stock, Face]] = {}
         self._offsets = [sight.offset for sight in sights]
         self._stamp: tuple[object, object] | None = None
@@ -209,18 +209,18 @@ class NodePool:
         self._faces[asking] = (stock, face)
         return face
 
-    def groups(self, attribute: str) -> dict[AttributeKey, int]:
-        """Return the devices by their values of a fully qualified attribute; those without it are in no group.
+    def groups(self, source: AttributeSource) -> dict[AttributeKey, int]:
+        """Return the devices by their values of an attribute; those without it are in no group.
 
         A device whose attribute is a list is in the groups of all its values.
         """
-        found = self._groups.get(attribute)
+        found = self._groups.get(source)
         if found is None:
             _bound(self._groups)
-            found = self._groups[attribute] = {}
+            found = self._groups[source] = {}
             has_lists = self._features.has(LIST_ATTRIBUTES)
             for number in members(self.everything):
-                values = values_of(self.device(number), self.key.driver, attribute)
+                values = values_of(self.device(number), self.key.driver, source)
                 for value in values if has_lists or not values.is_list else ():
                     found[value] = found.get(value, 0) | 1 << number
         return found
@@ -244,6 +244,13 @@ class NodePool:
                 if text:
                     yield index, text
                     break
+
+    def derivation_errors(self, source: AttributeSource, mask: int) -> Iterator[str]:
+        """Yield why an attribute cannot be derived, for each device of the mask where that is so."""
+        for number in members(mask):
+            text = derivation_error(self.device(number), self.key.driver, source)
+            if text:
+                yield text
 
     def device(self, number: int) -> Device:
         """Return the device behind a bit."""
@@ -334,7 +341,7 @@ class NodePool:
                 tuple((number, tuple(left.items())) for number, left in stock.rooms.items()),
                 tuple(tuple(self.portions(wish).items()) for wish in asking.wishes),
             )
-        groups = tuple((name, tuple(self.groups(name).items())) for name in asking.attributes)
+        groups = tuple((source, tuple(self.groups(source).items())) for source in asking.attributes)
         return (
             self.key.driver,
             self.width,

@@ -21,7 +21,7 @@ from dra_scheduling.wire.objects import read_as, write_value
 
 OTHERS = (NodePlace("node-2", {"zone": "b"}), NodePlace("node-4", {}))
 """Nodes that are asked before, so that what is kept of them could mislead."""
-SUPPORTED = frozenset(Part) - {Part.COMPATIBILITY, Part.DERIVED}
+SUPPORTED = frozenset(Part) - {Part.COMPATIBILITY}
 """What worlds may have for the library to answer them."""
 GATES = {
     "AdminAccess": "DRAAdminAccess",
@@ -31,6 +31,7 @@ GATES = {
     "DeviceBindingAndStatus": "DRADeviceBindingConditions",
     "ConsumableCapacity": "DRAConsumableCapacity",
     "ListTypeAttributes": "DRAListTypeAttributes",
+    "DerivedAttributes": "DRADerivedAttributes",
 }
 """The feature gates behind the features of Kubernetes' allocator."""
 
