@@ -1,5 +1,6 @@
 """The sentences for claims that a node cannot serve. What differs from node to node stays out of the message itself."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from dra_scheduling.allocation.asks import Ask
@@ -149,12 +150,17 @@ def bundles_missing(asks: Sequence[Ask], attribute: str, wanted: int, found: int
     )
 
 
-def attribute_missing(ask: Ask, attribute: str) -> Refusal:
+def attribute_missing(ask: Ask, attribute: str, candidates: int, board: Board) -> Refusal:
     """None of the devices in question has the attribute that a constraint compares."""
+    source = ask.alternative.source_of(attribute)
+    errors = Counter(text for pool, part in board.parts(candidates) for text in pool.derivation_errors(source, part))
     return Refusal(
         reason=CONSTRAINT,
         message=f"{subject_of([ask])}: no matching free device has attribute {attribute}, which a constraint compares",
         wake=ANY_DEVICE_CHANGE,
+        details=tuple(
+            f"its expression failed on {devices(count)}: {text}" for text, count in errors.most_common(SHOWN)
+        ),
     )
 
 
@@ -174,6 +180,11 @@ def gave_up(asks: Sequence[Ask], budget: int) -> Refusal:
         message=f"{claims_of(asks)}: no answer after {budget} search steps",
         wake=ANY_DEVICE_CHANGE,
     )
+
+
+def out_of_time(asks: Sequence[Ask]) -> Refusal:
+    """Time was up before anything was tried."""
+    return Refusal(reason=OUT_OF_BUDGET, message=f"{claims_of(asks)}: not looked at in time", wake=ANY_DEVICE_CHANGE)
 
 
 def subject_of(asks: Sequence[Ask]) -> str:
