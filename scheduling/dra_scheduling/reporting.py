@@ -6,6 +6,7 @@ from typing import Protocol
 from dra_scheduling.allocation.asks import Ask
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.reasons import Refusal
 
 
 class Reporter(Protocol):
@@ -16,6 +17,9 @@ class Reporter(Protocol):
 
     def gave_back(self, claim: str, request: str, device: DeviceID) -> None:
         """It led nowhere."""
+
+    def ruled_out(self, requests: Sequence[tuple[str, str]], refusal: Refusal) -> None:
+        """These requests, each by claim and name or alternative, cannot be served together; the refusal proves it."""
 
 
 class NamedSteps:

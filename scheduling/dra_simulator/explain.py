@@ -78,7 +78,9 @@ def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:
     if isinstance(resolved, Refusal):
         return resolved
     refusal = unsupported_refusal(pod) or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
-    return refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    shape = refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    # Answers are kept in a shape of their own: a search that only explains is not to save scheduling one, nor its steps.
+    return shape if isinstance(shape, Refusal) else Shape(shape.pod, shape.resolved, shape.claims)
 
 
 def _standing(cluster: Cluster, pod: Pod) -> str:

@@ -57,6 +57,13 @@ def test_nodes_speak_at_the_moment_when_the_pod_is_decided() -> None:
     assert told["nearestMiss"] is None
 
 
+def test_to_explain_changes_neither_decisions_nor_figures() -> None:
+    for name, pod in (("gpu-and-nic-share-a-pcie-root", "a"), ("pods-are-packed", "a")):
+        result = json.loads(dra("simulate", case(name), "--explain", pod).out)
+        del result["explanation"]
+        assert result == json.loads(dra("simulate", case(name)).out)
+
+
 def test_what_stands_against_the_pod_as_such_needs_no_node() -> None:
     told = story("pod-waits-for-a-claim-that-does-not-exist", "default/trainer")
     assert told["nodes"] == []

@@ -114,13 +114,19 @@ class _Choice:
             found = self._try(choice)
             if isinstance(found, Chosen | Exhausted):
                 return found
-            self._told.append(found.refusal)
+            self._note(choice, found)
             choice = order.next(self._clash(choice, found))
             self._steps += choice is not None
             self._budget -= ATTEMPT_COST
             if choice is not None and self._steps >= self._budget:
                 return self._exhausted()
         return Impossible(refusal=self._refusal(), steps=self._steps)
+
+    def _note(self, choice: tuple[int, ...], conflict: Conflict) -> None:
+        self._told.append(conflict.refusal)
+        if self._reporter is not None:
+            asks = [self._query.asks[place][choice[place]] for place in conflict.members]
+            self._reporter.ruled_out([(ask.claim.name, ask.alternative.name) for ask in asks], conflict.refusal)
 
     def _try(self, choice: tuple[int, ...]) -> Chosen | Exhausted | Conflict:
         """Return what the combination gives; members of a conflict are places of requests."""
