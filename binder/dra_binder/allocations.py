@@ -40,8 +40,18 @@ def is_reserved_for(claim: ResourceClaim, uid: str) -> bool:
     return any(consumer.uid == uid for consumer in claim.status.reserved_for)
 
 
-def reserved(claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None) -> ResourceClaimStatus:
-    """Return the claim's status with the allocation, unless it has one, and the pod as one more consumer."""
+def has_binding_conditions(allocation: AllocationResult | None) -> bool:
+    """Whether the driver of one of the devices has to get it ready before a pod may be bound (KEP-5007)."""
+    return allocation is not None and any(result.binding_conditions for result in allocation.devices.results)
+
+
+def reserved(claim: ResourceClaim, pod: Pod, allocation: AllocationResult | None, now: str) -> ResourceClaimStatus:
+    """Return the claim's status with the allocation, unless it has one, and the pod as one more consumer.
+
+    The time of a new allocation is written down where binding conditions run out some time after it.
+    """
+    if allocation is not None and has_binding_conditions(allocation):
+        allocation = msgspec.structs.replace(allocation, allocation_timestamp=now)
     consumers = claim.status.reserved_for
     if not is_reserved_for(claim, pod.metadata.uid):
         consumer = ResourceClaimConsumerReference(resource="pods", name=pod.metadata.name, uid=pod.metadata.uid)

@@ -7,11 +7,13 @@ from typing import TypeVar
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
+from dra_binder.allocations import has_binding_conditions
 from dra_binder.backoff import LONGEST_PAUSE, limit_of, pause_after
 from dra_binder.errors import ApiError, ConflictError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
 from dra_binder.plan import Bound, Plan, make_plan, special_names, standing
 from dra_binder.ports import Ports
 from dra_binder.prechecks import is_contended, refusal
+from dra_binder.preparation import Wait, judge, latest
 from dra_binder.settings import DEFAULTS, BinderSettings
 from dra_binder.steps import (
     bind,
@@ -23,8 +25,8 @@ from dra_binder.steps import (
     show_in_pod,
 )
 from dra_binder.undo import Leftover, release
-from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest, BindRequestStatus
-from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.bindrequests import FAILED, PENDING, SUCCEEDED, BindRequest, BindRequestStatus
+from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.podclaims import claim_keys
 from dra_scheduling.model.pods import Pod
@@ -61,7 +63,8 @@ class Binder:
     async def run(self, request: BindRequest, log: FilteringBoundLogger) -> Ending:
         """Bind the pod of the BindRequest or undo everything, and return which.
 
-        Takes as long as `spec.backoffLimit` attempts with their pauses, each call being bounded by its port. May be
+        Takes as long as `spec.backoffLimit` attempts with their pauses, each call being bounded by its port, and as
+        drivers need to make devices ready. May be
         cancelled or killed at any point: running the same BindRequest again goes on from what the server holds.
         """
         if request.has_ended:
@@ -84,7 +87,7 @@ class Binder:
 class _Run:
     """One BindRequest on its way. `pod` is the pod as last seen, `claims` what was written for it."""
 
-    __slots__ = ("claims", "failures", "log", "pod", "ports", "request", "settings")
+    __slots__ = ("claims", "failures", "log", "pod", "ports", "request", "settings", "waits_for")
 
     def __init__(self, ports: Ports, settings: BinderSettings, request: BindRequest, log: FilteringBoundLogger) -> None:
         self.ports = ports
@@ -96,6 +99,7 @@ class _Run:
         # Attempts for an earlier decision in the same object say nothing about this one.
         is_observed = request.status.observed_generation in {0, request.metadata.generation}
         self.failures = request.status.failed_attempts if is_observed else 0
+        self.waits_for = request.status.reason if request.phase == PENDING else ""
 
     async def to_the_end(self) -> Ending:
         limit = limit_of(self.request.spec.backoff_limit)
@@ -108,7 +112,8 @@ class _Run:
             self.failures += 1
             self.log.warning("bind attempt failed", reason=end.reason, attempt=self.failures, limit=limit)
             if self.failures < limit:
-                await self._record(end.reason)
+                self.waits_for = ""
+                await self._record(end.reason, "")
             # After the last failure too: a Binding that got no answer may still be on its way.
             await self.ports.clock.sleep(max(end.after, pause_after(self.failures)))
         if isinstance(end, Bound):
@@ -122,6 +127,21 @@ class _Run:
             return stop_after(error)
 
     async def _carry_out(self) -> Bound | Stop:
+        pod = await self._waiting_pod()
+        if not isinstance(pod, Pod):
+            return pod
+        plan = make_plan(self.request, pod)
+        if not isinstance(plan, Plan):
+            return plan
+        return (
+            await self._write_claims(plan)
+            or await settle(self.ports, self.claims, self.settings)
+            or await self._until_ready()
+            or await bind(self.ports, self.request, plan)
+        )
+
+    async def _waiting_pod(self) -> Pod | Bound | Stop:
+        """Return the pod if it still waits for what the BindRequest says."""
         current = self.ports.view.bind_request(self.request.key)
         if current is None or current.metadata.uid != self.request.metadata.uid or current.metadata.is_deleting:
             return Gone(f"BindRequest {self.request.key} was deleted")
@@ -133,13 +153,42 @@ class _Run:
             self.pod = pod
         if where is not None or pod is None:
             return where or Gone(f"pod {self.request.pod_key} does not exist")
-        plan = make_plan(self.request, pod)
-        if not isinstance(plan, Plan):
-            return plan
-        stop = await self._write_claims(plan)
-        if stop is not None:
-            return stop
-        return await settle(self.ports, self.claims, self.settings) or await bind(self.ports, self.request, plan)
+        return pod
+
+    async def _until_ready(self) -> Bound | Stop | None:
+        """Wait until the drivers say that all devices are ready, without keeping others from being bound."""
+        if not any(has_binding_conditions(claim.status.allocation) for claim in self.claims):
+            return None
+        keys = {self.request.key, self.request.pod_key, *(claim.key for claim in self.claims)}
+        has_waited = False
+        with self.ports.changes.of(keys) as change:
+            while True:
+                change.clear()
+                claims = latest(self.claims, self.ports.view, self.request.pod_uid)
+                if isinstance(claims, GiveUp):
+                    return claims
+                verdict = judge(claims, self.ports.clock.now(), self.settings.binding_timeout_seconds)
+                if not isinstance(verdict, Wait):
+                    break
+                has_waited = True
+                await self._tell_waiting(verdict.reason)
+                await change.wait(verdict.seconds)
+                pod = await self._waiting_pod()
+                if not isinstance(pod, Pod):
+                    return pod
+        if verdict is None and has_waited:
+            return await settle(self.ports, self.claims, self.settings)
+        return verdict
+
+    async def _tell_waiting(self, reason: str) -> None:
+        """Say in the BindRequest what is waited for, once for each reason, and on the pod once for all."""
+        if reason == self.waits_for:
+            return
+        self.log.info("the bind waits", reason=reason)
+        if not self.waits_for and self.pod is not None:
+            self.ports.report.waiting(self.request, self.pod, reason)
+        self.waits_for = reason
+        await self._record(reason, PENDING)
 
     async def _read_pod(self) -> Pod | None:
         key = self.request.pod_key
@@ -188,7 +237,8 @@ class _Run:
         return end
 
     async def _back_out(self, end: Stop) -> Ending:
-        pod = await self._insist(self._undo)
+        spoiled = end.spoiled if isinstance(end, GiveUp) else ()
+        pod = await self._insist(lambda: self._undo(spoiled))
         if isinstance(pod, ApiError):
             return Unfinished(f"{end.reason}; not undone yet: {pod}", after=LONGEST_PAUSE)
         match standing(self.request, pod):
@@ -204,7 +254,7 @@ class _Run:
             case None:
                 return await self._fail(end.reason, pod)
 
-    async def _undo(self) -> Pod | None:
+    async def _undo(self, spoiled: tuple[AllocationResult, ...]) -> Pod | None:
         """Undo everything unless the pod is bound, and return the pod of that name as the server holds it now."""
         uid = self.request.pod_uid
         pod = await read_pod(self.ports, self.request.pod_key)
@@ -213,7 +263,7 @@ class _Run:
             if pod.spec.node_name:
                 return pod
         ours = [entry.allocation for entry in self.request.spec.resource_claim_allocations]
-        await release(self.ports.claims, self._leftover(uid), ours)
+        await release(self.ports.claims, self._leftover(uid), (*ours, *spoiled))
         return pod
 
     def _leftover(self, uid: str) -> Leftover:
@@ -252,12 +302,12 @@ class _Run:
         self.log.info("the pod is gone, everything is undone", reason=reason)
         return Gone(reason)
 
-    async def _record(self, reason: str) -> None:
-        """Write the failed attempt down; best effort, since the next one does not depend on it."""
+    async def _record(self, reason: str, phase: str) -> None:
+        """Write down how far the bind got; best effort, since nothing depends on it."""
         try:
-            await self._write_status("", reason)
+            await self._write_status(phase, reason)
         except ApiError as error:
-            self.log.warning("could not record the failed attempt", reason=str(error))
+            self.log.warning("could not record how far the bind got", reason=str(error))
 
     async def _write_status(self, phase: str, reason: str) -> None:
         status = BindRequestStatus(

@@ -1,46 +1,55 @@
-"""Which claim keeps a device that two claims hold.
+"""Which claims keep a device that several hold, or an amount of which they draw more than there is.
 
 The API server protects claims, never devices, so two schedulers can give one device to two claims. After the claims of
 a bind are written they are compared with all others. Every pair of claims has one winner, the same whoever asks; the
 loser undoes its bind before the Binding, and the winner waits until it has. Whichever of two such binds writes last
 sees the other one, so they cannot both go on.
+
+Amounts (capacities of shared devices, counters of pools) go to the claims in the same order, as long as they last.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from dra_binder.allocations import clash, consumer_keys, devices_of
-from dra_binder.ports import View
-from dra_scheduling.model.claims import ResourceClaim
+from dra_binder.ports import Account, View
+from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.pods import Pod
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """Another claim that holds a device of ours, and whether ours has to give way."""
+    """Another claim that holds what ours does, and whether ours has to give way."""
 
     ours: ResourceClaim
     theirs: ResourceClaim
-    device: DeviceID
+    over: DeviceID | Account
     is_lost: bool
 
     def __str__(self) -> str:
-        return f"device {self.device} of claim {self.ours.key} is also held by claim {self.theirs.key}"
+        if isinstance(self.over, Account):
+            return f"claims {self.ours.key} and {self.theirs.key} together draw too much of {self.over}"
+        return f"device {self.over} of claim {self.ours.key} is also held by claim {self.theirs.key}"
 
 
 def find_conflict(claims: Iterable[ResourceClaim], view: View, scheduler_name: str) -> Conflict | None:
     """Return a conflict of the claims with any other one, a lost one if there is one."""
     won: Conflict | None = None
     for ours in claims:
-        for theirs in _rivals(ours, view):
-            device = clash(ours.status.allocation, theirs.status.allocation)
-            if device is None:
-                continue
-            if _rank(theirs, view, scheduler_name) < _rank(ours, view, scheduler_name):
-                return Conflict(ours, theirs, device, is_lost=True)
-            won = Conflict(ours, theirs, device, is_lost=False)
+        for conflict in (*_clashes(ours, view, scheduler_name), *_overdrafts(ours, view, scheduler_name)):
+            if conflict.is_lost:
+                return conflict
+            won = conflict
     return won
+
+
+def _clashes(ours: ResourceClaim, view: View, scheduler_name: str) -> Iterator[Conflict]:
+    for theirs in _rivals(ours, view):
+        device = clash(ours.status.allocation, theirs.status.allocation)
+        if device is not None:
+            is_lost = _rank(theirs, view, scheduler_name) < _rank(ours, view, scheduler_name)
+            yield Conflict(ours, theirs, device, is_lost)
 
 
 def _rivals(ours: ResourceClaim, view: View) -> Iterable[ResourceClaim]:
@@ -48,6 +57,53 @@ def _rivals(ours: ResourceClaim, view: View) -> Iterable[ResourceClaim]:
         for claim in view.claims_holding(device):
             if claim.metadata.uid != ours.metadata.uid:
                 yield claim
+
+
+def _overdrafts(ours: ResourceClaim, view: View, scheduler_name: str) -> Iterator[Conflict]:
+    allocation = ours.status.allocation
+    accounts = {draw.account for draw in view.draws(allocation)} if allocation is not None else set()
+    for account in sorted(accounts):
+        limit = view.limit(account)
+        if limit is not None:
+            yield from _overdraft(ours, account, limit, view, scheduler_name)
+
+
+def _overdraft(
+    ours: ResourceClaim, account: Account, limit: int, view: View, scheduler_name: str
+) -> Iterator[Conflict]:
+    """Yield a conflict if claims draw more from the account than there is, and ours or one behind it has to give way.
+
+    Whoever does not give way counts, even beyond the limit. A claim in use draws nothing more for one more pod.
+    """
+    counted: dict[str, int] = {}
+    before: ResourceClaim | None = None
+    has_ours = False
+    for claim in _in_order(ours, account, view, scheduler_name):
+        is_waiting, is_ours, *_ = _rank(claim, view, scheduler_name)
+        after = counted | drawn(claim.status.allocation, account, view)
+        is_over = sum(after.values()) > limit
+        if claim is ours:
+            if is_over and is_waiting and before is not None:
+                yield Conflict(ours, before, account, is_lost=True)
+            if is_over or not is_waiting:
+                return
+            has_ours = True
+        elif is_over and has_ours:
+            yield Conflict(ours, claim, account, is_lost=False)
+        if not (is_over and is_waiting and is_ours):
+            counted, before = after, claim
+
+
+def _in_order(ours: ResourceClaim, account: Account, view: View, scheduler_name: str) -> list[ResourceClaim]:
+    claims = {claim.metadata.uid: claim for claim in view.claims_drawing(account)} | {ours.metadata.uid: ours}
+    drawing = (claim for claim in claims.values() if drawn(claim.status.allocation, account, view))
+    return sorted(drawing, key=lambda claim: _rank(claim, view, scheduler_name))
+
+
+def drawn(allocation: AllocationResult | None, account: Account, view: View) -> dict[str, int]:
+    """Return what the allocation draws from the account, by part."""
+    draws = view.draws(allocation) if allocation is not None else ()
+    return {draw.part: draw.amount for draw in draws if draw.account == account}
 
 
 def _rank(claim: ResourceClaim, view: View, scheduler_name: str) -> tuple[bool, bool, str, str]:

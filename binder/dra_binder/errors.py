@@ -8,6 +8,8 @@ from http import HTTPStatus
 
 import msgspec
 
+from dra_scheduling.model.claims import AllocationResult
+
 
 class ApiError(Exception):
     """The API server refused a request, or did not answer it.
@@ -60,9 +62,13 @@ class Retry(msgspec.Struct, frozen=True):
 
 
 class GiveUp(msgspec.Struct, frozen=True):
-    """The decision cannot be carried out: everything is undone and the BindRequest fails."""
+    """The decision cannot be carried out: everything is undone and the BindRequest fails.
+
+    Nobody can go on with a `spoiled` allocation: it goes with its last consumer, whoever decided it.
+    """
 
     reason: str
+    spoiled: tuple[AllocationResult, ...] = ()
 
 
 class Gone(msgspec.Struct, frozen=True):

@@ -5,13 +5,14 @@ server holds it after the call. Lookups in `View` are plain and cost nothing.
 """
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from enum import Enum, auto
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
-from dra_scheduling.model.claims import ResourceClaim, ResourceClaimStatus
+from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector
 from dra_scheduling.model.pods import Node, Pod, PodExtendedResourceClaimStatus
@@ -82,6 +83,27 @@ class Presence(Enum):
     """Published, but not for this node."""
 
 
+class Account(NamedTuple):
+    """An amount that several claims draw from: a capacity of a device, or (without a device) a counter of a pool."""
+
+    pool: PoolKey
+    name: str
+    device: str = ""
+
+    def __str__(self) -> str:
+        if self.device:
+            return f"capacity {self.name} of device {self.pool}/{self.device}"
+        return f"counter {self.name} of pool {self.pool}"
+
+
+class Draw(NamedTuple):
+    """What an allocation draws from an account, in nano units. Draws of one part count once, whoever names it."""
+
+    account: Account
+    part: str
+    amount: int
+
+
 class View(Protocol):
     """The cache of watched objects. It may lag behind the server, but never mixes two versions of an object."""
 
@@ -99,6 +121,18 @@ class View(Protocol):
 
     def claims_holding(self, device: DeviceID) -> Iterable[ResourceClaim]:
         """Return the claims whose allocation names the device."""
+        ...
+
+    def draws(self, allocation: AllocationResult) -> Iterable[Draw]:
+        """Return what the allocation draws from accounts, as far as its devices are published; no zero amounts."""
+        ...
+
+    def limit(self, account: Account) -> int | None:
+        """Return how much there is to be drawn, in nano units; None where that is not published."""
+        ...
+
+    def claims_drawing(self, account: Account) -> Iterable[ResourceClaim]:
+        """Return the claims that may draw from the account."""
         ...
 
     def claims_of_pod(self, uid: str) -> Iterable[ResourceClaim]:
@@ -149,11 +183,35 @@ class Clock(Protocol):
         ...
 
 
+class Change(Protocol):
+    """Whether something has changed in the view."""
+
+    def clear(self) -> None:
+        """Forget the changes so far."""
+        ...
+
+    async def wait(self, seconds: float | None) -> None:
+        """Return as soon as something has changed since `clear`, after so many seconds (None: never) in any case."""
+        ...
+
+
+class Changes(Protocol):
+    """What wakes a bind that waits."""
+
+    def of(self, keys: Iterable[ObjectKey]) -> AbstractContextManager[Change]:
+        """Notice, for as long as the context lasts, what changes in objects of these names, of whatever kind."""
+        ...
+
+
 class Report(Protocol):
     """What people are told. Best effort: an implementation returns at once and never raises."""
 
     def bound(self, request: BindRequest, pod: Pod) -> None:
         """The pod runs on the node of the BindRequest (event `Bound` on the pod)."""
+        ...
+
+    def waiting(self, request: BindRequest, pod: Pod, reason: str) -> None:
+        """Devices have to be made ready before the pod is bound (event `BindingConditionsPending` on the pod)."""
         ...
 
     def failed(self, request: BindRequest, pod: Pod, reason: str) -> None:
@@ -169,4 +227,5 @@ class Ports(msgspec.Struct, frozen=True, kw_only=True):
     bind_requests: BindRequests
     view: View
     clock: Clock
+    changes: Changes
     report: Report

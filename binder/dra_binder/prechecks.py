@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dra_binder.allocations import clash, classes_of, devices_of, is_reserved_for, is_same_allocation, is_same_requests
+from dra_binder.conflicts import drawn
 from dra_binder.errors import GiveUp, Retry
 from dra_binder.plan import Plan, RegularClaim, standing, unknown_request
 from dra_binder.ports import Presence, View
@@ -37,7 +38,11 @@ def refusal(
             devices = ", ".join(str(result.device_id) for result in allocation.devices.results)
             return GiveUp(f"node {plan.node} cannot reach {devices}: the allocation's node selector excludes it")
     unwritten = _unwritten(plan, claims, view)
-    return _unpublished(unwritten, plan.node, view) or _taken(request, plan, unwritten, view)
+    return (
+        _unpublished(unwritten, plan.node, view)
+        or _taken(request, plan, unwritten, view)
+        or _overdrawn(plan, unwritten, view)
+    )
 
 
 def is_contended(plan: Plan, claims: Mapping[ObjectKey, ResourceClaim], view: View) -> bool:
@@ -166,6 +171,21 @@ def _taken(
             for other in view.bind_requests_holding(device):
                 if _is_older(other, request) and _is_rival(other, key, allocation, view):
                     return GiveUp(f"device {device} is promised to pod {other.pod_key} by BindRequest {other.key}")
+    return None
+
+
+def _overdrawn(plan: Plan, unwritten: Sequence[tuple[ObjectKey | None, AllocationResult]], view: View) -> GiveUp | None:
+    """Return why there is not enough left of something that claims draw from."""
+    allocations = [allocation for _, allocation in unwritten]
+    own = {key for key, _ in unwritten} | {claim.key for claim in special_claims(plan, view)}
+    for account in sorted({draw.account for allocation in allocations for draw in view.draws(allocation)}):
+        limit = view.limit(account)
+        others = [claim.status.allocation for claim in view.claims_drawing(account) if claim.key not in own]
+        parts: dict[str, int] = {}
+        for allocation in (*others, *allocations):
+            parts |= drawn(allocation, account, view)
+        if limit is not None and sum(parts.values()) > limit:
+            return GiveUp(f"there is not enough left of {account}")
     return None
 
 

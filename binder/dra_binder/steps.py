@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from dra_binder.allocations import classes_of, devices_of, is_reserved_for, reserved
+from dra_binder.allocations import classes_of, devices_of, has_binding_conditions, is_reserved_for, reserved
 from dra_binder.conflicts import find_conflict
 from dra_binder.errors import ConflictError, GiveUp, MissingError, Retry, Stop, UnclearError
 from dra_binder.plan import Bound, Plan, RegularClaim, special_claim, special_names, standing
@@ -183,9 +183,21 @@ async def _reserve(
             if CLAIM_FINALIZER not in current.metadata.finalizers:
                 finalizers = (*current.metadata.finalizers, CLAIM_FINALIZER)
                 current = await ports.claims.replace_finalizers(current, finalizers)
-            if is_reserved_for(current, pod.metadata.uid):
-                return current
-            return await ports.claims.replace_status(current, reserved(current, pod, allocation))
+            if not is_reserved_for(current, pod.metadata.uid):
+                status = reserved(current, pod, allocation, ports.clock.now())
+                current = await ports.claims.replace_status(current, status)
         except ConflictError:
             current = await ports.claims.get(claim.key)
+        else:
+            return _kept(current, allocation)
     return Retry(f"claim {claim.key} was changed by others {MAX_CONFLICTS} times in a row")
+
+
+def _kept(claim: ResourceClaim, decided: AllocationResult | None) -> ResourceClaim | GiveUp:
+    """Return the claim unless the server has dropped what its pod would have to wait for."""
+    if has_binding_conditions(decided) and not has_binding_conditions(claim.status.allocation):
+        return GiveUp(
+            f"claim {claim.key} is allocated without the binding conditions of its devices, "
+            "as where the feature gate DRADeviceBindingConditions is off"
+        )
+    return claim

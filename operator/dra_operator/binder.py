@@ -10,21 +10,24 @@ from dra_binder.ports import Ports
 from dra_binder.settings import BinderSettings
 from dra_binder.undo import Leftover
 from dra_operator.api import timestamp
-from dra_operator.binding import Binding, sleep
+from dra_operator.binding import Binding
 from dra_operator.client import HttpApi
 from dra_operator.events import Notice, Recorder, Regarding, Severity
 from dra_operator.kube.patience import PatientRequests
 from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_operator.leader import Leadership
 from dra_operator.pacing import LevelGate
+from dra_operator.places import sleep
 from dra_operator.settings import Settings
 from dra_operator.status import BIND_FAILED
 from dra_operator.view import ClusterView
+from dra_operator.wakeups import Changes
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject
 
 BOUND = "Bound"
+BINDING_CONDITIONS_PENDING = "BindingConditionsPending"
 
 
 class LoopClock:
@@ -53,6 +56,11 @@ class EventReport:
         """Tell that the pod is on its node."""
         message = f"Bound {pod.key} to {request.spec.selected_node}"
         self._tell(pod, Severity.NORMAL, BOUND, message)
+
+    def waiting(self, request: BindRequest, pod: Pod, reason: str) -> None:
+        """Tell what has to be made ready first."""
+        message = f"Binding to {request.spec.selected_node}: {reason}"
+        self._tell(pod, Severity.NORMAL, BINDING_CONDITIONS_PENDING, message)
 
     def failed(self, request: BindRequest, pod: Pod, reason: str) -> None:
         """Tell why the pod is not on its node."""
@@ -96,18 +104,25 @@ class BinderRole:
     ) -> None:
         self._leadership = leadership
         requests = PatientRequests(api, sleep)
+        changes = Changes()
         ports = Ports(
             claims=KubeClaims(requests),
             pods=KubePods(requests),
             bind_requests=KubeBindRequests(requests),
             view=view,
             clock=LoopClock(),
+            changes=changes,
             report=report,
         )
-        rules = BinderSettings(scheduler_name=settings.scheduler_name, settle_seconds=settings.settle_seconds)
+        rules = BinderSettings(
+            scheduler_name=settings.scheduler_name,
+            settle_seconds=settings.settle_seconds,
+            binding_timeout_seconds=settings.binding_timeout_seconds,
+        )
         self._binding = Binding(
             LevelBinder(Binder(ports, rules), gate),
             view,
+            changes,
             concurrency=settings.bind_concurrency,
             may_write=lambda: leadership.is_leading,
             clock=time.monotonic,

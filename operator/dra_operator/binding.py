@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from contextvars import ContextVar
 from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
@@ -15,20 +14,20 @@ from dra_binder.undo import Leftover
 from dra_operator.logs import log
 from dra_operator.metrics import BIND_SECONDS, BINDING, BINDS
 from dra_operator.pacing import Clock
+from dra_operator.places import at_place
 from dra_operator.view import ClusterView
+from dra_operator.wakeups import Changes
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Pod
 
-# A bind that pauses for so long lets another one have its place.
-LONG_PAUSE = 0.2
 # Watches of different kinds do not keep step: what looks left over for a moment may be a bind that has just ended.
 SUSPICION_SECONDS = 3.0
 CLEAN_RETRY_SECONDS = 5.0
 LONG_RETRY_SECONDS = 60.0
 
 _log = log("binding")
-_place: ContextVar[asyncio.Semaphore | None] = ContextVar("place", default=None)
 
 
 class Carrier(Protocol):
@@ -43,19 +42,6 @@ class Carrier(Protocol):
         ...
 
 
-async def sleep(seconds: float) -> None:
-    """Let time pass for a bind, without keeping others from being bound meanwhile."""
-    place = _place.get()
-    if place is None or seconds < LONG_PAUSE:
-        await asyncio.sleep(seconds)
-        return
-    place.release()
-    try:
-        await asyncio.sleep(seconds)
-    finally:
-        await place.acquire()
-
-
 class Binding:
     """Runs binds on the event loop while this replica is the active one."""
 
@@ -63,6 +49,7 @@ class Binding:
         self,
         carrier: Carrier,
         view: ClusterView,
+        changes: Changes,
         *,
         concurrency: int,
         may_write: Callable[[], bool],
@@ -70,6 +57,7 @@ class Binding:
     ) -> None:
         self._carrier = carrier
         self._view = view
+        self._changes = changes
         self._places = asyncio.Semaphore(concurrency)
         self._may_write = may_write
         self._clock = clock
@@ -78,7 +66,8 @@ class Binding:
         self._suspects: dict[str, float] = {}
 
     def changed(self, value: object) -> None:
-        """Take note of a BindRequest to run, or of a claim that may be left over."""
+        """Take note of a BindRequest to run, or of a claim that may be left over, and wake who waits for the object."""
+        self._wake(value)
         match value:
             case BindRequest():
                 self._consider(value)
@@ -89,7 +78,8 @@ class Binding:
                 pass
 
     def removed(self, value: object) -> None:
-        """Take note of a BindRequest that is gone."""
+        """Take note of a BindRequest that is gone, and wake who waits for the object."""
+        self._wake(value)
         if isinstance(value, BindRequest):
             self._ended.pop(value.metadata.uid, None)
             self._suspect([value.pod_uid])
@@ -110,6 +100,8 @@ class Binding:
     async def finish(self, seconds: float) -> None:
         """Take up nothing more, let what is under way end if it does so soon, and leave the rest."""
         self._may_write = _never
+        for task in self._changes.waiting:
+            task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=seconds)
         self.drop()
@@ -131,6 +123,10 @@ class Binding:
             for leftover in self._leftovers(due):
                 # In the place of a bind, so that none runs for this pod at the same time.
                 self._start(leftover.uid, leftover.pod, self._clean(leftover))
+
+    def _wake(self, value: object) -> None:
+        if isinstance(value, BindRequest | ResourceClaim | Pod):
+            self._changes.changed(value.key)
 
     def _consider(self, request: BindRequest) -> None:
         pod_uid = _whose(request)
@@ -161,11 +157,9 @@ class Binding:
     async def _run(self, request: BindRequest) -> None:
         BINDING.set(len(self._tasks))
         while True:
-            async with self._places:
-                _place.set(self._places)
+            async with at_place(self._places):
                 with BIND_SECONDS.time():
                     ending = await self._attempt(request)
-                _place.set(None)
             BINDS.labels(type(ending).__name__.lower()).inc()
             if not isinstance(ending, Unfinished):
                 self._ended[request.metadata.uid] = request.metadata.generation

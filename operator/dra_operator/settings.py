@@ -70,6 +70,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     bind_concurrency: int
     backoff_limit: int
     settle_seconds: float
+    binding_timeout_seconds: float
     watch_silence_seconds: float
 
     @classmethod
@@ -239,6 +240,12 @@ SETTINGS = (
         default="1",
         meaning="how long another scheduler over the same devices may take from decision to write; waited for if it is",
         parse=_seconds(0, 60),
+    ),
+    Setting(
+        field="binding_timeout_seconds",
+        default="600",
+        meaning="how long drivers may take to make the devices of a claim ready (binding conditions)",
+        parse=_seconds(1, 86_400),
     ),
     Setting(
         field="watch_silence_seconds",

@@ -4,12 +4,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 
 from dra_binder.allocations import consumer_keys, devices_of
-from dra_binder.ports import Presence
+from dra_binder.ports import Account, Draw, Presence
+from dra_operator.accounts import Accounts
 from dra_operator.cache import Cache
 from dra_operator.marks import Index, M
 from dra_operator.rivals import Rivals
+from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.bindrequests import BindRequest
-from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector
 from dra_scheduling.model.pods import Node, Pod
@@ -26,14 +28,22 @@ class ClusterView:
     """Implements `dra_binder.ports.View` over the cache. `progress` returns how far the watch of claims got."""
 
     def __init__(
-        self, cache: Cache, *, scheduler_name: str, progress: Callable[[], int], clock: Callable[[], float]
+        self,
+        cache: Cache,
+        *,
+        scheduler_name: str,
+        progress: Callable[[], int],
+        clock: Callable[[], float],
+        features: Features = DEFAULT_FEATURES,
     ) -> None:
         self._cache = cache
         self.scheduler_name = scheduler_name
         self._progress = progress
         self._clock = clock
-        self._pools = PoolIndex()
+        self._pools = PoolIndex(features)
+        self._accounts = Accounts(self._pools)
         self._claims_by_device: Index[DeviceID] = Index()
+        self._claims_by_pool: Index[PoolKey] = Index()
         self._claims_by_pod: Index[str] = Index()
         self._requests_by_device: Index[DeviceID] = Index()
         self._requests_by_pod: Index[str] = Index()
@@ -65,6 +75,7 @@ class ClusterView:
         match value:
             case ResourceClaim():
                 self._claims_by_device.set(value.key, ())
+                self._claims_by_pool.set(value.key, ())
                 self._claims_by_pod.set(value.key, ())
             case BindRequest():
                 self._requests_by_device.set(value.key, ())
@@ -109,6 +120,20 @@ class ClusterView:
     def claims_holding(self, device: DeviceID) -> Iterator[ResourceClaim]:
         """Yield the claims whose allocation names the device."""
         return self._claims_in(self._claims_by_device, device)
+
+    def draws(self, allocation: AllocationResult) -> Iterator[Draw]:
+        """Yield what the allocation draws from amounts that claims share, as far as its devices are published."""
+        return self._accounts.draws(allocation)
+
+    def limit(self, account: Account) -> int | None:
+        """Return how much there is to be drawn; None where that is not published."""
+        return self._accounts.limit(account)
+
+    def claims_drawing(self, account: Account) -> Iterator[ResourceClaim]:
+        """Yield the claims that may draw from the account."""
+        if account.device:
+            return self.claims_holding(DeviceID(*account.pool, account.device))
+        return self._claims_in(self._claims_by_pool, account.pool)
 
     def claims_of_pod(self, uid: str) -> Iterator[ResourceClaim]:
         """Yield the claims that this pod controls or is in reservedFor of."""
@@ -172,6 +197,7 @@ class ClusterView:
         devices = devices_of(claim.status.allocation)
         if self._claims_by_device.set(claim.key, devices) and devices:
             self._unjudged[claim.key] = self._clock()
+        self._claims_by_pool.set(claim.key, (device.pool_key for device in devices))
         self._claims_by_pod.set(claim.key, (uid for _, uid in consumer_keys(claim)))
 
     def _judge(self, key: ObjectKey, taken: float) -> None:

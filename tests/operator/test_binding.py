@@ -11,10 +11,11 @@ from dra_binder.undo import Leftover
 from dra_operating.clock import ManualClock
 from dra_operating.loop import settle
 from dra_operating.objects import at, bind_request, held_claim
-from dra_operator import binding as binding_module
 from dra_operator.binding import SUSPICION_SECONDS, Binding
 from dra_operator.cache import Cache
+from dra_operator.places import sleep
 from dra_operator.view import ClusterView
+from dra_operator.wakeups import Changes
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
 from dra_scheduling.testing import pod
 from dra_scheduling.wire import KubernetesObject
@@ -55,9 +56,11 @@ class World:
         self.clock = ManualClock()
         self.may_write = True
         self.view = ClusterView(self.cache, scheduler_name="dra-scheduler", progress=lambda: 0, clock=self.clock)
+        self.changes = Changes()
         self.binding = Binding(
             self.carrier,
             self.view,
+            self.changes,
             concurrency=concurrency,
             may_write=lambda: self.may_write,
             clock=self.clock,
@@ -164,7 +167,7 @@ async def test_a_bind_that_pauses_leaves_its_place_to_another() -> None:
     async def pausing(request: BindRequest, log: FilteringBoundLogger) -> Ending:
         if request.metadata.name == "pauses":
             paused.set()
-            await binding_module.sleep(3_600)
+            await sleep(3_600)
         world.carrier.begun.append(request.metadata.name)
         return Bound("n1")
 

@@ -1,17 +1,20 @@
 """The binder's ports over `InMemoryServer`."""
 
+import math
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
 from dra_binder.allocations import devices_of
 from dra_binder.errors import ConflictError
 from dra_binder.plan import unknown_request
-from dra_binder.ports import Ports, Presence
+from dra_binder.ports import Account, Draw, Ports, Presence
 from dra_binder.testing.server import InMemoryServer, S, Stored, invalid
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import (
     MAX_CONSUMERS_PER_CLAIM,
+    AllocationResult,
     DeviceRequest,
     ResourceClaim,
     ResourceClaimStatus,
@@ -62,7 +65,11 @@ class InMemoryClaims:
         def apply() -> ResourceClaim:
             stored = self._server.unchanged(claim, action)
             _validate(stored, status, action)
-            return self._server.put(msgspec.structs.replace(stored, status=status))
+            # Drivers say nothing of devices that nobody has.
+            devices = status.devices if status.allocation is not None else ()
+            return self._server.put(
+                msgspec.structs.replace(stored, status=msgspec.structs.replace(status, devices=devices))
+            )
 
         return await self._server.write(action, apply)
 
@@ -146,10 +153,11 @@ class InMemoryBindRequests:
 class InMemoryView:
     """A cache that shows each change `lag` seconds late.
 
-    Devices are published for every node unless `presences` says otherwise; `matches` reads `matchFields` only.
+    Devices are published for every node unless `presences` says otherwise; `matches` reads `matchFields` only. There
+    are the accounts that have `limits`; devices draw `charges` from counters, and their shares what they consume.
     """
 
-    __slots__ = ("_objects", "_position", "_server", "contended", "lag", "presences", "wanted")
+    __slots__ = ("_objects", "_position", "_server", "charges", "contended", "lag", "limits", "presences", "wanted")
 
     def __init__(self, server: InMemoryServer, lag: float = 0.0) -> None:
         self._server = server
@@ -159,6 +167,8 @@ class InMemoryView:
         self.presences: dict[DeviceID, Presence] = {}
         self.contended: set[PoolKey] = set()
         self.wanted: set[str] = set()
+        self.limits: dict[Account, int] = {}
+        self.charges: dict[DeviceID, tuple[tuple[str, int], ...]] = {}
 
     def bind_request(self, key: ObjectKey) -> BindRequest | None:
         return self._find(BindRequest, key)
@@ -173,6 +183,25 @@ class InMemoryView:
 
     def claims_holding(self, device: DeviceID) -> Iterable[ResourceClaim]:
         return tuple(claim for claim in self.all(ResourceClaim) if device in devices_of(claim.status.allocation))
+
+    def draws(self, allocation: AllocationResult) -> Iterable[Draw]:
+        for result in allocation.devices.results:
+            device = result.device_id
+            for name, amount in result.consumed_capacity.items():
+                yield Draw(Account(device.pool_key, name, device.device), result.share_id or "", amount.nano)
+            for name, drawn in self.charges.get(device, ()):
+                yield Draw(Account(device.pool_key, name), device.device, drawn)
+
+    def limit(self, account: Account) -> int | None:
+        return self.limits.get(account)
+
+    def claims_drawing(self, account: Account) -> Iterable[ResourceClaim]:
+        return tuple(
+            claim
+            for claim in self.all(ResourceClaim)
+            if claim.status.allocation is not None
+            and any(draw.account == account for draw in self.draws(claim.status.allocation))
+        )
 
     def claims_of_pod(self, uid: str) -> Iterable[ResourceClaim]:
         for claim in self.all(ResourceClaim):
@@ -207,6 +236,11 @@ class InMemoryView:
         self._catch_up()
         return tuple(value for value in self._objects.values() if isinstance(value, kind))
 
+    def position(self) -> int:
+        """Return how many changes have been seen."""
+        self._catch_up()
+        return self._position
+
     def _find(self, kind: type[S], key: ObjectKey) -> S | None:
         self._catch_up()
         value = self._objects.get((kind, key))
@@ -223,6 +257,57 @@ class InMemoryView:
                 self._objects[change.kind, change.key] = change.value
 
 
+class InMemoryChange:
+    """Whether the view has changed; while somebody waits, time passes until something is due."""
+
+    __slots__ = ("_keys", "_seen", "_server", "_view")
+
+    def __init__(self, server: InMemoryServer, view: InMemoryView, keys: frozenset[ObjectKey]) -> None:
+        self._server = server
+        self._view = view
+        self._keys = keys
+        self._seen = 0
+
+    def clear(self) -> None:
+        self._seen = self._view.position()
+
+    async def wait(self, seconds: float | None) -> None:
+        clock = self._server.clock
+        end = math.inf if seconds is None else clock.elapsed() + seconds
+        while not self._is_changed() and clock.elapsed() < end:
+            await clock.sleep(self._pass_until(end) - clock.elapsed())
+
+    def _is_changed(self) -> bool:
+        seen, self._seen = self._seen, self._view.position()
+        return any(change.key in self._keys for change in self._server.changes[seen : self._seen])
+
+    def _pass_until(self, end: float) -> float:
+        """Let happen what is due next, and return when it shows."""
+        now, later = self._server.clock.elapsed(), self._server.later
+        if len(self._server.changes) > self._seen:
+            return max(now, self._server.changes[self._seen].at + self._view.lag)
+        if not later or later[0][0] > end:
+            return end
+        at, action = later.pop(0)
+        self._server.clock.seconds = max(now, at)
+        action()
+        return self._server.clock.elapsed()
+
+
+class InMemoryChanges:
+    """Changes of the view."""
+
+    __slots__ = ("_server", "_view")
+
+    def __init__(self, server: InMemoryServer, view: InMemoryView) -> None:
+        self._server = server
+        self._view = view
+
+    @contextmanager
+    def of(self, keys: Iterable[ObjectKey]) -> Iterator[InMemoryChange]:
+        yield InMemoryChange(self._server, self._view, frozenset(keys))
+
+
 class InMemoryReport:
     """What was reported: event, pod UID, reason."""
 
@@ -233,6 +318,9 @@ class InMemoryReport:
 
     def bound(self, request: BindRequest, pod: Pod) -> None:
         self.events.append(("Bound", pod.metadata.uid, ""))
+
+    def waiting(self, request: BindRequest, pod: Pod, reason: str) -> None:
+        self.events.append(("BindingConditionsPending", pod.metadata.uid, reason))
 
     def failed(self, request: BindRequest, pod: Pod, reason: str) -> None:
         self.events.append(("BindFailed", pod.metadata.uid, reason))
@@ -246,6 +334,7 @@ def in_memory_ports(server: InMemoryServer, view: InMemoryView, report: InMemory
         bind_requests=InMemoryBindRequests(server),
         view=view,
         clock=server.clock,
+        changes=InMemoryChanges(server, view),
         report=report,
     )
 

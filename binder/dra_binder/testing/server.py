@@ -53,10 +53,11 @@ class InMemoryClock:
 class InMemoryServer:
     """The objects, the log of writes (`create resourceclaims default/x`), and the rules that make writes fail.
 
-    `after_write` is called after each write with its number: the place for what others do meanwhile.
+    `after_write` is called after each write with its number: the place for what others do meanwhile. `later` is what
+    others do while a bind waits: at the second given, or as soon as a bind waits where that has passed.
     """
 
-    __slots__ = ("after_write", "bindings", "changes", "clock", "objects", "rules", "version", "writes")
+    __slots__ = ("after_write", "bindings", "changes", "clock", "later", "objects", "rules", "version", "writes")
 
     def __init__(self, *rules: Rule) -> None:
         self.objects: dict[tuple[type[Stored], ObjectKey], Stored] = {}
@@ -67,6 +68,7 @@ class InMemoryServer:
         self.clock = InMemoryClock()
         self.version = 0
         self.after_write: Callable[[int], None] = lambda _: None
+        self.later: list[tuple[float, Callable[[], None]]] = []
 
     def find(self, kind: type[S], key: ObjectKey) -> S | None:
         """Return the object, if there is one."""

@@ -11,6 +11,7 @@ from dra_scheduling.model.claims import AllocationResult, DeviceRequest
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import ContainerExtendedResourceRequest
 
+PENDING = "Pending"
 SUCCEEDED = "Succeeded"
 FAILED = "Failed"
 
@@ -52,7 +53,10 @@ class BindRequestSpec(Value, frozen=True):
 
 
 class BindRequestStatus(Value, frozen=True):
-    """How far the binder got. A phase counts only for the generation that it was observed at."""
+    """How far the binder got. A phase counts only for the generation that it was observed at.
+
+    `Pending` is a bind that waits for its devices to be made ready; `reason` says for which.
+    """
 
     phase: str = ""
     reason: str = ""
