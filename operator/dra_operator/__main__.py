@@ -39,7 +39,7 @@ def _flags(arguments: Sequence[str] | None) -> Mapping[str, str]:
             f"--dra{setting.flag.removeprefix('-')}",
             dest=setting.variable,
             metavar="VALUE",
-            help=f"{setting.meaning} ({setting.variable}, default: {default})",
+            help=f"{setting.meaning} ({setting.variable}, default: {default or 'none'})",
         )
     given = vars(parser.parse_args(arguments))
     return {variable: value for variable, value in given.items() if value is not None}

@@ -13,7 +13,7 @@ from dra_operator.api import Json
 from dra_operator.cache import Cache, version
 from dra_operator.client import HttpApi
 from dra_operator.intake import Intake
-from dra_operator.kinds import WATCHED, Resource
+from dra_operator.kinds import Resource
 from dra_operator.logs import log
 from dra_operator.metrics import REPAIRS
 from dra_operator.session import version_of
@@ -49,8 +49,8 @@ class Audit:
     async def run(self) -> None:
         """Look at every kind once a period, until cancelled."""
         while True:
-            for resource in WATCHED:
-                await asyncio.sleep(PERIOD_SECONDS / len(WATCHED))
+            for resource in self._watches.resources:
+                await asyncio.sleep(PERIOD_SECONDS / len(self._watches.resources))
                 try:
                     await self.look_at(resource)
                 except ApiError as error:

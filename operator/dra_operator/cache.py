@@ -6,7 +6,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from dra_operator.kinds import WATCHED, Kind
+from dra_operator.kinds import BY_KIND, Kind
 from dra_scheduling.model.base import Value
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import KubernetesObject, key_of
@@ -31,7 +31,7 @@ class Cache:
     __slots__ = ("_objects",)
 
     def __init__(self) -> None:
-        self._objects: dict[Kind, dict[ObjectKey, KubernetesObject]] = {resource.kind: {} for resource in WATCHED}
+        self._objects: dict[Kind, dict[ObjectKey, KubernetesObject]] = {kind: {} for kind in BY_KIND}
 
     def get(self, kind: type[T], key: ObjectKey) -> T | None:
         """Return the object, or None where there is none."""

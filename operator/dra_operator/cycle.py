@@ -11,7 +11,7 @@ import msgspec
 from dra_operator.logs import log
 from dra_operator.metrics import CYCLE_SECONDS, DEVICES_HELD, IN_FLIGHT, OUTCOMES, QUEUE
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
+from dra_scheduling.cycle import NewBudget, by_steps, schedule
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment, Outcome
@@ -80,12 +80,15 @@ Inbox = queue.SimpleQueue[Message]
 class SchedulerCore:
     """Takes messages in and makes decisions; one thread's own. `now` is wall-clock time in seconds."""
 
-    __slots__ = ("_cluster", "_cycle_pods", "_failed", "_in_flight", "_is_leading", "_queue")
+    __slots__ = ("_cluster", "_cycle_pods", "_failed", "_in_flight", "_is_leading", "_new_budget", "_queue")
 
-    def __init__(self, cluster: Cluster, pods: SchedulingQueue, *, cycle_pods: int) -> None:
+    def __init__(
+        self, cluster: Cluster, pods: SchedulingQueue, *, cycle_pods: int, new_budget: NewBudget = by_steps
+    ) -> None:
         self._cluster = cluster
         self._queue = pods
         self._cycle_pods = cycle_pods
+        self._new_budget = new_budget
         self._in_flight: set[str] = set()
         self._failed: dict[ObjectKey, BindRequest] = {}
         self._is_leading = False
@@ -140,7 +143,7 @@ class SchedulerCore:
     def _outcomes(self, pods: Sequence[Pod], now: float) -> Iterator[Outcome]:
         try:
             with CYCLE_SECONDS.time():
-                yield from schedule(self._cluster, pods).outcomes
+                yield from schedule(self._cluster, pods, self._new_budget).outcomes
         except Exception:  # noqa: BLE001  whatever it is, it concerns these pods alone
             _log.exception("a decision failed", pods=[str(pod.key) for pod in pods][:20])
             for pod in pods:

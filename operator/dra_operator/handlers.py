@@ -32,6 +32,8 @@ async def start(memo: kopf.Memo, settings: kopf.OperatorSettings, **_: Any) -> N
         configure(runtime.settings)
         tune(settings)
         await runtime.start()
+        for resource in runtime.added:
+            _watch(resource)
     except SettingsError as error:
         print(error, file=sys.stderr)  # noqa: T201  before there is a log
         await _end(USAGE_ERROR)

@@ -10,6 +10,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.namespaces import Namespace
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.wire import KubernetesObject
 
 Kind = type[KubernetesObject]
@@ -61,6 +62,14 @@ SLICES = _resource(ResourceSlice, "resource.k8s.io", "v1", "resourceslices")
 CLASSES = _resource(DeviceClass, "resource.k8s.io", "v1", "deviceclasses")
 BIND_REQUESTS = _resource(BindRequest, "scheduling.run.ai", "v1alpha2", "bindrequests")
 
+# Kubernetes 1.36 has them as a beta that is off, and 1.37 as v1.
+TAINT_RULES = _resource(DeviceTaintRule, "resource.k8s.io", "v1", "devicetaintrules")
+BETA_TAINT_RULES = _resource(DeviceTaintRule, "resource.k8s.io", "v1beta2", "devicetaintrules")
+
 WATCHED = (NODES, NAMESPACES, CLASSES, SLICES, CLAIMS, TEMPLATES, BIND_REQUESTS, PODS)
-BY_KIND: Mapping[Kind, Resource] = {resource.kind: resource for resource in WATCHED}
-BY_PATH: Mapping[str, Resource] = {resource.path: resource for resource in WATCHED}
+"""What every cluster has to serve."""
+OPTIONAL = (TAINT_RULES, BETA_TAINT_RULES)
+"""What is watched where the cluster serves it: of each kind the first version that is there."""
+BY_KIND: Mapping[Kind, Resource] = {resource.kind: resource for resource in (*reversed(OPTIONAL), *WATCHED)}
+"""Of each kind the version that is looked for first."""
+BY_PATH: Mapping[str, Resource] = {resource.path: resource for resource in (*WATCHED, *OPTIONAL)}

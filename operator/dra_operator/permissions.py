@@ -6,7 +6,7 @@ import msgspec
 
 from dra_binder.errors import ApiError
 from dra_operator.api import Api, Json
-from dra_operator.kinds import BIND_REQUESTS, CLAIMS, NODES, PODS, WATCHED, Resource
+from dra_operator.kinds import BIND_REQUESTS, CLAIMS, NODES, OPTIONAL, PODS, WATCHED, Kind, Resource
 from dra_operator.leader import lease_name
 from dra_operator.settings import Role, Settings
 
@@ -30,9 +30,9 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.verb} {what} {f'in namespace {self.namespace}' if self.namespace else 'in every namespace'}"
 
 
-def needed(settings: Settings) -> tuple[Permission, ...]:
-    """Return what the roles of this process need."""
-    wanted = [_on(resource, verb) for resource in WATCHED for verb in ("list", "watch")]
+def needed(settings: Settings, watched: Iterable[Resource] = WATCHED) -> tuple[Permission, ...]:
+    """Return what the roles of this process need where these kinds are watched."""
+    wanted = [_on(resource, verb) for resource in watched for verb in ("list", "watch")]
     if Role.SCHEDULER in settings.roles:
         wanted += [_on(BIND_REQUESTS, verb) for verb in ("get", "create", "update", "delete")]
         wanted.append(_on(PODS, "patch", "status"))
@@ -70,6 +70,18 @@ async def unserved(api: Api) -> tuple[str, ...]:
             if resource.root == root and resource.plural not in served
         ]
     return tuple(lines)
+
+
+async def optional(api: Api) -> tuple[Resource, ...]:
+    """Return the optional kinds that the API server serves, each in the first version that it has.
+
+    Raises `ApiError`.
+    """
+    found: dict[Kind, Resource] = {}
+    for resource in OPTIONAL:
+        if resource.kind not in found and resource.plural in await _served(api, resource.root):
+            found[resource.kind] = resource
+    return tuple(found.values())
 
 
 async def _served(api: Api, root: str) -> set[str]:

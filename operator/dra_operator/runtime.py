@@ -22,7 +22,7 @@ from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
 from dra_operator.metrics import DEVICES_TAKEN
 from dra_operator.pacing import Clock, LevelGate
-from dra_operator.permissions import missing, needed, unserved
+from dra_operator.permissions import missing, needed, optional, unserved
 from dra_operator.probes import HttpServer
 from dra_operator.scheduler import SchedulerRole
 from dra_operator.settings import Role, Settings
@@ -79,6 +79,8 @@ class Runtime:
         self._stop_process = stop_process or _terminate
         self._clock = clock
         self._silent: tuple[str, ...] = ()
+        self.added: tuple[Resource, ...] = ()
+        """What this cluster serves of the kinds that not every cluster does; known after `start`."""
         self.cache = Cache()
         self.watches = Watches(self._clock, self._listed)
         self._gate = LevelGate(self.watches.are_level)
@@ -87,6 +89,7 @@ class Runtime:
             scheduler_name=settings.scheduler_name,
             progress=lambda: self.watches[ResourceClaim].progress,
             clock=self._clock,
+            features=settings.feature_gates,
         )
         self.access = Access(self.watches, clock=self._clock)
         self.http = HttpServer(settings.http_address, self.problems)
@@ -111,6 +114,8 @@ class Runtime:
         except BaseException:
             await self.stop()
             raise
+        for resource in self.added:
+            self.watches.add(resource)
         self._build(self._api)
         self.watches.begin()
         self._unready = ()
@@ -201,11 +206,13 @@ class Runtime:
         while True:
             try:
                 lines = await unserved(api)
+                self.added = await optional(api)
                 self.access.accepted()
             except ApiError as error:
                 await self._look_at_refusal(error)
                 lines = (f"the API server cannot be asked what it serves: {error}",)
             if not lines:
+                _log.info("optional kinds", watched=tuple(f"{one.plural} in {one.api_version}" for one in self.added))
                 return
             self._unready = lines
             if lines != told:
@@ -236,7 +243,7 @@ class Runtime:
     async def _check_permissions(self, api: HttpApi) -> None:
         while True:
             try:
-                lacking = await missing(api, needed(self.settings))
+                lacking = await missing(api, needed(self.settings, self.watches.resources))
             except ApiError as error:
                 if error.code == HTTPStatus.FORBIDDEN:
                     return

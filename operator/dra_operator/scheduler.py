@@ -14,6 +14,7 @@ from dra_operator.pacing import Clock, LevelGate
 from dra_operator.settings import Settings
 from dra_operator.status import BIND_FAILED, PodStatus
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle import by_clock
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
@@ -51,7 +52,12 @@ class SchedulerRole:
         self._leadership = leadership
         self._cache = cache
         self._loop = asyncio.get_running_loop()
-        core = SchedulerCore(Cluster(settings.scheduler_name), SchedulingQueue(), cycle_pods=settings.cycle_pods)
+        core = SchedulerCore(
+            Cluster(settings.scheduler_name, settings.feature_gates),
+            SchedulingQueue(),
+            cycle_pods=settings.cycle_pods,
+            new_budget=by_clock(clock),
+        )
         self._thread = CycleThread(
             core,
             clock=steady_wall_clock(),

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from dra_scheduling.cycle import DEFAULT_BACKOFF_LIMIT
+from dra_scheduling.features import Features, features_named
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 DEFAULT_NAMESPACE = "dra-scheduler-system"
@@ -59,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     roles: frozenset[Role]
     scheduler_name: str
+    feature_gates: Features
     leader_elect: bool
     http_address: str
     log_format: LogFormat | None
@@ -179,6 +181,12 @@ SETTINGS = (
         default="dra-scheduler",
         meaning="spec.schedulerName of the pods that are ours",
         parse=_name,
+    ),
+    Setting(
+        field="feature_gates",
+        default="",
+        meaning="comma list of GATE=true or GATE=false, gates of Kubernetes; what the cluster has on is not asked for",
+        parse=features_named,
     ),
     Setting(
         field="leader_elect",

@@ -5,7 +5,7 @@ silence. `dra_operator.session` reads those off the wire and records them here; 
 also puts right what per-object delivery can bring out of order: what a list has overtaken is not told again.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from dra_operator.kinds import WATCHED, Kind, Resource
 
@@ -136,13 +136,25 @@ class Watch:
 
 
 class Watches:
-    """The watches of all kinds."""
+    """The watches of the kinds that every cluster serves, and of those that are added."""
 
-    __slots__ = ("_clock", "_watches")
+    __slots__ = ("_clock", "_on_listed", "_watches")
 
     def __init__(self, clock: Clock, on_listed: Listed) -> None:
         self._clock = clock
-        self._watches: Mapping[Kind, Watch] = {resource.kind: Watch(resource, clock, on_listed) for resource in WATCHED}
+        self._on_listed = on_listed
+        self._watches: dict[Kind, Watch] = {}
+        for resource in WATCHED:
+            self.add(resource)
+
+    def add(self, resource: Resource) -> None:
+        """Count on one more kind being watched."""
+        self._watches[resource.kind] = Watch(resource, self._clock, self._on_listed)
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """What is watched."""
+        return tuple(watch.resource for watch in self._watches.values())
 
     def __getitem__(self, kind: Kind) -> Watch:
         return self._watches[kind]

@@ -1,8 +1,9 @@
 """One scheduling cycle: pods in order, each to the best node that takes it, or the reasons why none does."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from dra_scheduling.allocation.allocator import DEFAULT_BUDGET
+from dra_scheduling.allocation.budget import Budget, within
 from dra_scheduling.allocation.results import with_share_ids
 from dra_scheduling.cluster import Cluster, in_scheduling_order
 from dra_scheduling.extended.accounting import received_gpu
@@ -25,8 +26,10 @@ from dra_scheduling.shapes.ranking import Verdict
 from dra_scheduling.shapes.shape import Shape
 from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement, judge
 
-POD_BUDGET = 5 * DEFAULT_BUDGET
+POD_STEPS = 5 * DEFAULT_BUDGET
 """Search steps for one pod over all nodes; a node that looks like one that was searched costs none."""
+NewBudget = Callable[[], Budget]
+"""Called when a pod's turn comes."""
 SELECTED_NODE_LABEL = "selected-node"
 REGULAR = "Regular"
 DEFAULT_BACKOFF_LIMIT = 3
@@ -34,15 +37,26 @@ DEFAULT_BACKOFF_LIMIT = 3
 LONGEST_LABEL_VALUE = 63
 
 
-def schedule(cluster: Cluster, pods: Iterable[Pod]) -> CycleResult:
+def by_steps() -> Budget:
+    """Return what a pod may spend where the result must not depend on the machine."""
+    return Budget(steps=POD_STEPS)
+
+
+def by_clock(clock: Callable[[], float]) -> NewBudget:
+    """Return budgets that end by a clock, too, which returns seconds and never goes back."""
+    return lambda: within(clock, steps=POD_STEPS)
+
+
+def schedule(cluster: Cluster, pods: Iterable[Pod], new_budget: NewBudget = by_steps) -> CycleResult:
     """Return what becomes of these pods of the cluster, each counted there at once so that the next one sees it.
 
-    The pods are taken by priority and age. One that fits nowhere never holds up the others.
+    The pods are taken by priority and age, and each has a budget of its own. One that fits nowhere, or whose budget
+    ends, never holds up the others.
     """
     outcomes: list[Outcome] = []
     steps = 0
     for pod in in_scheduling_order(pods):
-        outcome, spent = _decide(cluster, pod)
+        outcome, spent = _decide(cluster, pod, new_budget())
         outcomes.append(outcome)
         steps += spent
     return CycleResult(outcomes=tuple(outcomes), search_steps=steps)
@@ -72,7 +86,7 @@ def bind_request(assignment: Assignment, backoff_limit: int = DEFAULT_BACKOFF_LI
     )
 
 
-def _decide(cluster: Cluster, pod: Pod) -> tuple[Outcome, int]:
+def _decide(cluster: Cluster, pod: Pod, budget: Budget) -> tuple[Outcome, int]:
     refusal = gate_refusal(pod) or leftover_refusal(pod, cluster.claims.special_claims_of(pod))
     if refusal is not None:
         return _waiting(pod, refusal), 0
@@ -83,7 +97,7 @@ def _decide(cluster: Cluster, pod: Pod) -> tuple[Outcome, int]:
     shape = refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
     if isinstance(shape, Refusal):
         return _refused(pod, shape, _wake_of_claims(resolved)), 0
-    return _place(cluster, pod, resolved, shape)
+    return _place(cluster, pod, resolved, shape, budget)
 
 
 def _resolve(cluster: Cluster, pod: Pod) -> ResolvedClaims | Refusal:
@@ -91,21 +105,21 @@ def _resolve(cluster: Cluster, pod: Pod) -> ResolvedClaims | Refusal:
     return resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
 
 
-def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape) -> tuple[Outcome, int]:
+def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, budget: Budget) -> tuple[Outcome, int]:
     devices = Devices(cluster.pools, cluster.ledger, cluster.classes)
     ranking = shape.ranking
     steps_before = ranking.steps
 
     def look(node: str) -> Verdict | None:
         state = cluster.nodes.get(node)
-        budget = max(POD_BUDGET - (ranking.steps - steps_before), 0)
-        return None if state is None else judge(shape, state, devices, budget)
+        return None if state is None else judge(shape, state, devices, budget.after(ranking.steps - steps_before))
 
     ranking.refresh(cluster.nodes, cluster.changes, look)
     best = ranking.best(cluster.changes, look)
     steps = ranking.steps - steps_before
     if best is None:
-        return _nowhere(cluster, pod, shape, _wake_of_claims(resolved), steps), steps
+        is_late = budget.is_late()
+        return _nowhere(cluster, pod, shape, _wake_of_claims(resolved), steps, is_late=is_late), steps
     placement = find_placement(shape, cluster.nodes[best], devices)
     if not isinstance(placement, Placement):
         msg = f"node {best} was found to fit {pod.key} and then refused it"
@@ -163,11 +177,13 @@ def _wake_of_claims(resolved: ResolvedClaims) -> Wake:
     return Wake.CLAIMS if resolved.claims else Wake.NOTHING
 
 
-def _nowhere(cluster: Cluster, pod: Pod, shape: Shape, more: Wake, steps: int) -> Outcome:
+def _nowhere(cluster: Cluster, pod: Pod, shape: Shape, more: Wake, steps: int, *, is_late: bool) -> Outcome:
     summary = shape.ranking.summary()
     wake = summary.wake | more
     if summary.is_unknown:
-        message = f"the search ended after {steps} steps: {one_line(summary.folded, summary.nodes)}"
+        # No number that depends on the machine: the pod's condition would be written anew after every attempt.
+        ended = "the search ran out of time" if is_late else f"the search ended after {steps} steps"
+        message = f"{ended}: {one_line(summary.folded, summary.nodes)}"
         return OutOfBudget(pod=pod, message=message, reasons=summary.folded, wake=wake, steps=steps)
     if shape.extended:
         offers = {state.offered for state in cluster.nodes.values()}

@@ -4,7 +4,7 @@ import pytest
 
 from dra_controlplane.client import Json
 from dra_controlplane.installation import resources
-from dra_operator.kinds import WATCHED, Resource
+from dra_operator.kinds import OPTIONAL, WATCHED, Resource
 from dra_operator.permissions import Permission, needed
 from dra_operator.settings import Role, Settings
 
@@ -48,7 +48,7 @@ def test_a_binding_joins_a_role_and_accounts_that_are_there(binding: Json) -> No
 @pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER])
 def test_a_role_may_do_what_it_asks_for_at_its_start(role: Role) -> None:
     environment = {"DRA_ROLES": role.value, "DRA_LEADER_ELECT": "true", "DRA_NAMESPACE": "dra-scheduler-system"}
-    wanted = needed(Settings.from_environment(environment))
+    wanted = needed(Settings.from_environment(environment), (*WATCHED, *OPTIONAL))
 
     assert wanted
     assert [str(one) for one in wanted if not is_granted(one, f"dra-{role}", BASE)] == []
@@ -56,7 +56,7 @@ def test_a_role_may_do_what_it_asks_for_at_its_start(role: Role) -> None:
 
 def test_one_process_may_play_all_roles_in_development() -> None:
     environment = {"DRA_ROLES": "scheduler,binder", "DRA_LEADER_ELECT": "true", "DRA_NAMESPACE": "dra-scheduler-system"}
-    wanted = needed(Settings.from_environment(environment))
+    wanted = needed(Settings.from_environment(environment), (*WATCHED, *OPTIONAL))
 
     assert [str(one) for one in wanted if not is_granted(one, "dra-scheduler", DOCUMENTS)] == []
     assert [str(one) for one in wanted if not is_granted(one, "dra-scheduler", BASE)] != []
@@ -92,7 +92,7 @@ def test_nothing_is_watched_for_nothing() -> None:
         for plural in rule["resources"]
     }
 
-    assert allowed == {(resource.group, resource.plural) for resource in WATCHED}
+    assert allowed == {(resource.group, resource.plural) for resource in (*WATCHED, *OPTIONAL)}
 
 
 @pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER])

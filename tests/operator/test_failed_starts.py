@@ -10,6 +10,11 @@ BY_KOPF = ("-m", "kopf", "run", "-m", "dra_operator")
 CASES = {
     "without a kubeconfig": ({"KUBECONFIG": ""}, 1, "no service account and no kubeconfig"),
     "with a kubeconfig that is no YAML": ({"KUBECONFIG": "broken"}, 1, "the kubeconfig cannot be used"),
+    "with an unknown gate": (
+        {"DRA_FEATURE_GATES": "DRAMagic=true"},
+        2,
+        "unknown feature gate DRAMagic, expected one of",
+    ),
     "with a setting that cannot be used": ({"DRA_ROLES": "janitor"}, 2, "DRA_ROLES=janitor: expected a comma list"),
 }
 

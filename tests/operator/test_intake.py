@@ -11,7 +11,7 @@ from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
 from dra_operator.intake import BALLAST, BadInput, Intake
-from dra_operator.kinds import CLAIMS, NODES, PODS, SLICES, Kind, Resource
+from dra_operator.kinds import CLAIMS, NODES, PODS, SLICES, TAINT_RULES, Kind, Resource
 from dra_operator.watches import Watches
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
@@ -34,6 +34,7 @@ class World:
         self.intake = Intake(self.cache, self.watches, BadInput(self.recorder, self._refused), [self])
         self.refused: list[tuple[str, str, str]] = []
         self.told: list[tuple[str, str]] = []
+        self.watches.add(TAINT_RULES)
         for resource in (PODS, NODES, CLAIMS, SLICES):
             self.watches[resource.kind].page([], 0, first=True, last=True)
 
@@ -243,3 +244,13 @@ def test_a_listener_that_fails_harms_no_other(world: World) -> None:
     intake.observe(Pod, "DELETED", raw(pod("p"), 2))
 
     assert world.told == [("changed", "p"), ("removed", "p")]
+
+
+async def test_a_rule_that_cannot_be_used_is_told_so_and_taints_nothing(world: World) -> None:
+    metadata = {"name": "maintenance", "uid": "uid-of-rule", "resourceVersion": "1"}
+    world.see(TAINT_RULES.kind, "ADDED", {"metadata": metadata, "spec": {"deviceSelector": {"driver": 7}}})
+
+    (event,) = await world.events()
+    assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("DeviceTaintRule", "maintenance")
+    assert event["message"].startswith("$.spec")
+    assert world.told == []

@@ -3,8 +3,8 @@ import pytest
 from dra_binder.errors import UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operator.api import Json
-from dra_operator.kinds import WATCHED
-from dra_operator.permissions import Permission, missing, needed, unserved
+from dra_operator.kinds import BETA_TAINT_RULES, OPTIONAL, TAINT_RULES, WATCHED, Resource
+from dra_operator.permissions import Permission, missing, needed, optional, unserved
 from dra_operator.settings import Settings
 
 
@@ -77,6 +77,31 @@ async def test_an_old_cluster_is_told_what_is_needed() -> None:
 
     assert len(lines) == 4
     assert all(line.endswith("in resource.k8s.io/v1: Kubernetes 1.36 or newer is needed") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("served", "found"),
+    [((), ()), ((BETA_TAINT_RULES,), (BETA_TAINT_RULES,)), (OPTIONAL, (TAINT_RULES,))],
+    ids=["1.36", "1.36 with the beta", "both"],
+)
+async def test_rules_are_read_in_the_newest_version_that_is_served(
+    served: tuple[Resource, ...], found: tuple[Resource, ...]
+) -> None:
+    api = cluster_without()
+    for resource in served:
+        others = (await api.get(resource.root))["resources"] if resource is TAINT_RULES else []
+        api.put(resource.root, {"metadata": {}, "resources": [*others, {"name": resource.plural}]})
+
+    assert await unserved(api) == ()
+    assert await optional(api) == found
+
+
+def test_what_is_watched_besides_has_to_be_allowed() -> None:
+    settings = Settings.from_environment({"DRA_ROLES": "scheduler"})
+    line = "watch devicetaintrules.resource.k8s.io in every namespace"
+
+    assert line not in map(str, needed(settings))
+    assert line in map(str, needed(settings, (*WATCHED, TAINT_RULES)))
 
 
 async def test_a_server_that_cannot_be_asked_serves_nothing_yet() -> None:

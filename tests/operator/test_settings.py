@@ -31,6 +31,15 @@ def test_variables_are_read() -> None:
     assert settings.settle_seconds == 0.5
 
 
+def test_gates_are_switched_by_name() -> None:
+    gates = "DRAListTypeAttributes=true, DRAAdminAccess=false"
+    features = Settings.from_environment({"DRA_FEATURE_GATES": gates}).feature_gates
+
+    assert features.has("DRAListTypeAttributes")
+    assert not features.has("DRAAdminAccess")
+    assert features.has("DRADeviceTaintRules")
+
+
 def test_an_empty_variable_is_one_that_is_not_set() -> None:
     assert Settings.from_environment({"DRA_SCHEDULER_NAME": ""}).scheduler_name == "dra-scheduler"
 
@@ -38,6 +47,13 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
+        ("DRA_FEATURE_GATES", "DRAMagic=true", "unknown feature gate DRAMagic"),
+        ("DRA_FEATURE_GATES", "DRAAdminAccess", "expected a comma list of GATE=true or GATE=false, got"),
+        (
+            "DRA_FEATURE_GATES",
+            "DRANodeAllocatableResources=true",
+            "feature gate DRANodeAllocatableResources is always off",
+        ),
         ("DRA_ROLES", "scheduler,janitor", "expected a comma list of scheduler, binder, nodeclaims, kwok"),
         ("DRA_LEADER_ELECT", "yes", "expected true or false"),
         ("DRA_HTTP_ADDRESS", "8080", "expected host:port"),

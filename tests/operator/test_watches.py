@@ -1,5 +1,5 @@
 from dra_operating.clock import ManualClock
-from dra_operator.kinds import CLAIMS, WATCHED, Resource
+from dra_operator.kinds import CLAIMS, TAINT_RULES, WATCHED, Resource
 from dra_operator.watches import Watch, Watches
 from dra_scheduling.model.claims import ResourceClaim
 
@@ -236,5 +236,17 @@ def test_every_kind_has_to_be_listed() -> None:
     assert watches.unlisted() == ("resourceclaims",)
 
     listed(watches[ResourceClaim], 1)
+
+    assert watches.are_synced
+
+
+def test_a_kind_that_is_added_has_to_be_listed_too() -> None:
+    watches = Watches(ManualClock(), Listener())
+    watches.add(TAINT_RULES)
+    for resource in WATCHED:
+        listed(watches[resource.kind], 1)
+    assert watches.unlisted() == ("devicetaintrules",)
+
+    listed(watches[TAINT_RULES.kind], 1)
 
     assert watches.are_synced

@@ -6,8 +6,8 @@ those of docs/allocator.md, section "Candidates".
 
 from collections.abc import Iterable, Mapping
 
+from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.candidates.bindings import AttributeBindings
-from dra_scheduling.candidates.budget import Budget
 from dra_scheduling.candidates.claims import PodClaims, Question
 from dra_scheduling.candidates.denials import denied, gave_up, nothing_left
 from dra_scheduling.candidates.outcomes import Allotment, CandidateAnswer, Denied, Pruned, Unfinished

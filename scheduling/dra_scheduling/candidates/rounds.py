@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from dra_scheduling.allocation.alternatives import choose
+from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.allocation.outcomes import Answer, Chosen, Exhausted
 from dra_scheduling.allocation.refusals import POOL_BROKEN
 from dra_scheduling.candidates.boards import CandidateBoard
-from dra_scheduling.candidates.budget import Budget
 from dra_scheduling.candidates.claims import Question
 from dra_scheduling.candidates.outcomes import Pruned
 from dra_scheduling.candidates.reached import Stage, Stages

@@ -2,8 +2,10 @@
 
 import msgspec
 
-from dra_scheduling.allocation.allocator import DEFAULT_BUDGET, allocate, fulfil, survey
+from dra_scheduling.allocation.allocator import allocate, fulfil, survey
+from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.allocation.outcomes import Allocated, Chosen, Exhausted, Impossible
+from dra_scheduling.allocation.refusals import out_of_time
 from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.ledger import Ledger
@@ -21,6 +23,7 @@ from dra_scheduling.shapes.shape import ExtendedNeed, Shape
 
 PACKED_RESOURCES = ("cpu", "memory")
 FULL = 1000
+WHOLE_BUDGET = Budget()
 
 
 class Devices(msgspec.Struct, frozen=True):
@@ -38,20 +41,21 @@ class Placement(msgspec.Struct, frozen=True):
     allocated: Allocated | None
 
 
-def judge(shape: Shape, state: NodeState, devices: Devices, budget: int = DEFAULT_BUDGET) -> Verdict:
-    """Return the node's verdict; nothing is changed by asking. `budget` is what the pod has left in search steps."""
+def judge(shape: Shape, state: NodeState, devices: Devices, budget: Budget = WHOLE_BUDGET) -> Verdict:
+    """Return the node's verdict; nothing is changed by asking. `budget` is what the pod has left."""
     need = _need_here(shape, state, devices)
     if isinstance(need, Refusal):
         return Refused(need)
     if need.query is None:
         return Fit(_score(shape, state, devices, need))
-    limit = min(budget, DEFAULT_BUDGET)
-    found = survey(need.query, state.place, devices.pools, devices.ledger, limit)
+    if budget.is_late():
+        return Unknown(out_of_time([asks[0] for asks in need.query.asks]), is_postponed=True)
+    found = survey(need.query, state.place, devices.pools, devices.ledger, budget.share)
     if isinstance(found, Chosen):
         return Fit(_score(shape, state, devices, need, found), found.steps)
     if isinstance(found, Impossible):
         return Refused(found.refusal, found.steps)
-    return Unknown(found.refusal, found.steps, is_postponed=limit < DEFAULT_BUDGET)
+    return Unknown(found.refusal, found.steps, is_postponed=budget.share < budget.each)
 
 
 def find_placement(

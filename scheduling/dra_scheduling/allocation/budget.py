@@ -15,7 +15,7 @@ def _never() -> bool:
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """`steps` for everything that is asked for one pod, of which one instance type gets at most `each`.
+    """`steps` for everything that is asked for one pod, of which one node or instance type gets at most `each`.
 
     Results depend on the steps alone, unless `is_late` says that time is up.
     """
@@ -32,11 +32,11 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def share(self) -> int:
         """The steps that the next search may take."""
-        return min(self.steps, self.each)
+        return max(min(self.steps, self.each), 0)
 
     def after(self, steps: int) -> "Budget":
         """Return what is left after so many steps."""
-        return msgspec.structs.replace(self, steps=self.steps - steps)
+        return msgspec.structs.replace(self, steps=self.steps - steps) if steps else self
 
 
 def within(clock: Callable[[], float], seconds: float = SECONDS_PER_POD, steps: int = STEPS_PER_POD) -> Budget:
