@@ -37,6 +37,13 @@ class Resources(msgspec.Struct, frozen=True):
         """Return the same amounts without some resources."""
         return Resources({name: amount for name, amount in self.amounts.items() if name not in names})
 
+    def has_room_in(self, free: Mapping[str, int]) -> bool:
+        """Whether `free` (base units, absent means none) has enough of everything."""
+        for name, amount in self.amounts.items():  # noqa: SIM110 - asked of every node, and a generator costs more
+            if free.get(name, 0) < amount:
+                return False
+        return True
+
     def lacking(self, free: Mapping[str, int]) -> tuple[str, ...]:
         """Return the resources of which `free` (base units, absent means none) has less than this wants."""
         return tuple(name for name, amount in self.amounts.items() if free.get(name, 0) < amount)

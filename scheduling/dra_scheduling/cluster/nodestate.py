@@ -7,22 +7,36 @@ import msgspec
 from dra_scheduling.extended.names import is_extended_name
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.nodefit.ports import HostPort, host_ports
+from dra_scheduling.nodefit.static import is_guarded
 from dra_scheduling.podrequests import pod_requests
 from dra_scheduling.pools.pieces import NodePlace
 from dra_scheduling.quantity import NANO_PER_MILLI, NANO_PER_UNIT
 from dra_scheduling.resources import CPU
 
+DAEMON_SET = "DaemonSet"
+
 
 class Charge(msgspec.Struct, frozen=True):
-    """What one pod takes from a node: amounts in base units (cpu in milli) and host ports."""
+    """What one pod takes from a node: amounts in base units (cpu in milli) and host ports.
+
+    `is_daemon` tells pods of DaemonSets, which every node like this one has, `is_going` those that are being deleted.
+    """
 
     amounts: dict[str, int]
     ports: tuple[HostPort, ...]
+    is_daemon: bool = False
+    is_going: bool = False
 
 
 def charge_of(pod: Pod) -> Charge:
     """Return what the pod takes from the node it is on, whatever serves its extended resources."""
-    return Charge(dict(pod_requests(pod).items()), host_ports(pod))
+    owner = pod.metadata.controller
+    return Charge(
+        dict(pod_requests(pod).items()),
+        host_ports(pod),
+        is_daemon=owner is not None and owner.kind == DAEMON_SET,
+        is_going=pod.metadata.is_deleting,
+    )
 
 
 class NodeState:
@@ -31,7 +45,7 @@ class NodeState:
     That rule keeps `free` from going below zero for a resource that the node has none of (KAI design, "Reserve").
     """
 
-    __slots__ = ("allocatable", "charges", "free", "node", "offered", "offers_devices", "place")
+    __slots__ = ("allocatable", "charges", "free", "is_guarded", "node", "offered", "offers_devices", "place")
 
     def __init__(self, node: Node, charges: dict[str, Charge]) -> None:
         self.charges = charges
@@ -43,6 +57,7 @@ class NodeState:
         self.node = node
         self.place = NodePlace(name=node.name, labels=node.metadata.labels)
         self.allocatable = _base_units(node)
+        self.is_guarded = is_guarded(node)
         self.offered = frozenset(self.allocatable)
         self.offers_devices = any(map(is_extended_name, self.offered))
         self.free = dict(self.allocatable)

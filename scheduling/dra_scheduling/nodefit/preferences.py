@@ -7,6 +7,11 @@ from dra_scheduling.requirements import term_matches
 AVOIDING_EFFECT = "PreferNoSchedule"
 
 
+def has_preferences(pod: Pod) -> bool:
+    """Whether the pod would rather go to some nodes than to others."""
+    return bool(pod.spec.affinity.node_affinity.preferred_during_scheduling_ignored_during_execution)
+
+
 def preferred_weight(pod: Pod, node: Node) -> int:
     """Return the sum of the weights of the preferred node affinity terms that the node matches; more is better."""
     terms = pod.spec.affinity.node_affinity.preferred_during_scheduling_ignored_during_execution

@@ -110,7 +110,8 @@ class Ranking:
             said = self._refusals.values()
             refusals = [verdict.refusal for verdict in said]
             wake = Wake.NODE
-            for refusal in refusals:
+            # Nodes that look the same share their refusal.
+            for refusal in {id(each): each for each in refusals}.values():
                 wake |= refusal.wake
             is_unknown = any(isinstance(verdict, Unknown) for verdict in said)
             self._summary = Summary(fold(refusals), len(refusals), wake, is_unknown)

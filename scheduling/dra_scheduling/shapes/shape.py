@@ -17,6 +17,8 @@ from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.claims import DeviceClaim, ResourceClaimSpec
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.ports import HostPort, host_ports
+from dra_scheduling.nodefit.preferences import has_preferences
+from dra_scheduling.nodefit.static import is_choosy
 from dra_scheduling.podclaims import PodClaim, ResolvedClaims
 from dra_scheduling.podrequests import pod_requests
 from dra_scheduling.reasons import Refusal
@@ -44,7 +46,19 @@ class ExtendedNeed(msgspec.Struct, frozen=True, kw_only=True):
 class Shape:
     """What all pods of one shape need, with the verdicts of all nodes on it."""
 
-    __slots__ = ("_needs", "claims", "extended", "has_devices", "pod", "ports", "ranking", "requests", "resolved")
+    __slots__ = (
+        "_needs",
+        "claims",
+        "extended",
+        "has_devices",
+        "has_preferences",
+        "is_choosy",
+        "pod",
+        "ports",
+        "ranking",
+        "requests",
+        "resolved",
+    )
 
     def __init__(self, pod: Pod, resolved: ResolvedClaims, claims: tuple[ParsedClaim, ...]) -> None:
         self.pod = pod
@@ -53,6 +67,8 @@ class Shape:
         self.requests = pod_requests(pod)
         self.ports: tuple[HostPort, ...] = host_ports(pod)
         self.extended = extended_names(self.requests)
+        self.is_choosy = is_choosy(pod) or any(item.allocation is not None for item in resolved.claims)
+        self.has_preferences = has_preferences(pod)
         self.has_devices = bool(self.extended or resolved.claims)
         self.ranking = Ranking()
         self._needs: dict[frozenset[str], ExtendedNeed | Refusal] = {}

@@ -79,8 +79,10 @@ def find_placement(
 
 def _need_here(shape: Shape, state: NodeState, devices: Devices) -> ExtendedNeed | Refusal:
     """Return what the pod needs on the node, or what keeps it away whatever devices there are."""
-    node = state.node
-    refusal = static_refusal(shape.pod, node) or reach_refusal(shape.resolved, node.name, node.metadata.labels)
+    refusal = None
+    if shape.is_choosy or state.is_guarded:
+        node = state.node
+        refusal = static_refusal(shape.pod, node) or reach_refusal(shape.resolved, node.name, node.metadata.labels)
     if refusal is None and shape.ports:
         refusal = port_refusal(shape.ports, state.used_ports)
     if refusal is not None:
@@ -88,8 +90,9 @@ def _need_here(shape: Shape, state: NodeState, devices: Devices) -> ExtendedNeed
     need = shape.need_on(state.offered, devices.classes)
     if isinstance(need, Refusal):
         return need
-    lacking = room_refusals(need.node, state.free, state.allocatable)
-    return lacking[0] if lacking else need
+    if need.node.has_room_in(state.free):
+        return need
+    return room_refusals(need.node, state.free, state.allocatable)[0]
 
 
 def _score(shape: Shape, state: NodeState, devices: Devices, need: ExtendedNeed, found: Chosen | None = None) -> Score:
@@ -101,8 +104,8 @@ def _score(shape: Shape, state: NodeState, devices: Devices, need: ExtendedNeed,
     keeps_devices_free = shape.has_devices or not _has_devices(state, devices.pools)
     return (
         0 if keeps_devices_free else 1,
-        avoided_taints(shape.pod, state.node),
-        -preferred_weight(shape.pod, state.node),
+        avoided_taints(shape.pod, state.node) if state.is_guarded else 0,
+        -preferred_weight(shape.pod, state.node) if shape.has_preferences else 0,
         -found.score if found is not None else 0,
         _free_devices(shape, state, need, found),
         _free_share(need=need.node, state=state),
@@ -116,13 +119,16 @@ def _has_devices(state: NodeState, pools: PoolIndex) -> bool:
 
 def _free_devices(shape: Shape, state: NodeState, need: ExtendedNeed, found: Chosen | None) -> int:
     left = found.free_left if found is not None else 0
+    if not shape.extended:
+        return left
     served_by_node = shape.extended & state.offered
     return left + sum(state.free[name] - need.node.get(name) for name in served_by_node)
 
 
 def _free_share(*, need: Resources, state: NodeState) -> int:
-    return sum(
-        (state.free[name] - need.get(name)) * FULL // state.allocatable[name]
-        for name in PACKED_RESOURCES
-        if name in state.allocatable
-    )
+    share = 0
+    allocatable, free, amounts = state.allocatable, state.free, need.amounts
+    for name in PACKED_RESOURCES:
+        if name in allocatable:
+            share += (free[name] - amounts.get(name, 0)) * FULL // allocatable[name]
+    return share

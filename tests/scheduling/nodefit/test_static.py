@@ -9,7 +9,7 @@ from dra_scheduling.model.nodeselection import (
     Toleration,
 )
 from dra_scheduling.model.pods import Affinity, Node, NodeAffinity, NodeSpec, Pod, PodSpec
-from dra_scheduling.nodefit.static import static_refusal
+from dra_scheduling.nodefit.static import is_choosy, is_guarded, static_refusal
 from dra_scheduling.reasons import Wake
 from dra_scheduling.testing import labelled, node, on_node, pod
 
@@ -121,3 +121,27 @@ def test_only_a_change_of_the_node_can_help() -> None:
 
     assert refusal is not None
     assert refusal.wake == Wake.NODE
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pod("p", node_name="n2"),
+        with_spec(PodSpec(node_selector={"zone": "b"})),
+        affine(on_node("n2")),
+    ],
+)
+def test_a_pod_that_a_plain_node_does_not_suit_is_choosy(value: Pod) -> None:
+    assert static_refusal(value, node("n1")) is not None
+    assert is_choosy(value)
+
+
+@pytest.mark.parametrize("where", [cordoned(), node("n1", taints=[GPU_TAINT])])
+def test_a_node_that_does_not_take_a_plain_pod_is_guarded(where: Node) -> None:
+    assert static_refusal(pod("p"), where) is not None
+    assert is_guarded(where)
+
+
+def test_a_plain_pod_is_not_choosy_and_a_plain_node_not_guarded() -> None:
+    assert not is_choosy(pod("p"))
+    assert not is_guarded(node("n1", labels={"zone": "a"}))
