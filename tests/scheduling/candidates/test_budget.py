@@ -132,9 +132,10 @@ def test_an_allocation_mode_that_is_not_known_is_refused(mode: str) -> None:
     assert f"allocationMode is {mode}" in answer.refusal.message
 
 
-def test_a_request_of_no_kind_cannot_be_read() -> None:
+@pytest.mark.parametrize("content", [{}, {"firstAvailable": []}])
+def test_a_request_of_no_kind_cannot_be_read(content: Json) -> None:
     with pytest.raises(InvalidObjectError, match="exactly one of exactly, firstAvailable"):
-        read_as(DeviceRequest, {"name": "r"})
+        read_as(DeviceRequest, {"name": "r", **content})
 
 
 def test_no_more_topologies_are_looked_at_than_anybody_can() -> None:
