@@ -26,6 +26,8 @@ class Wake(IntFlag):
     """A ResourceClaim came, changed or went."""
     POD = auto()
     """The pod itself changed."""
+    SUPPLY = auto()
+    """A NodePool, InstanceType, DaemonSet or NodeClaim came, changed or went: another node could be made."""
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):

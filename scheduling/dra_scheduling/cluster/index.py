@@ -11,10 +11,13 @@ from dra_scheduling.cluster.claimbook import ClaimBook
 from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.cluster.placements import Placements
 from dra_scheduling.extended.classes import ClassIndex
-from dra_scheduling.features import CARRIED_OUT, Features
+from dra_scheduling.features import DEFAULT_FEATURES, Features
+from dra_scheduling.inventory import Inventory
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.daemonsets import DaemonSet
+from dra_scheduling.model.evictions import PodDisruptionBudget
 from dra_scheduling.model.ids import ObjectKey, PoolKey
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.namespaces import Namespace
@@ -31,13 +34,13 @@ from dra_scheduling.shapes.shape import ShapeCache
 from dra_scheduling.wire import KubernetesObject
 
 DEFAULT_SCHEDULER_NAME = "dra-scheduler"
-Offer = ResourceSlice | DeviceTaintRule | DeviceClass | ResourceClaimTemplate | NodePool | NodeClaim | InstanceType
+Offer = Namespace | PodDisruptionBudget | ResourceSlice | DeviceTaintRule | DeviceClass | ResourceClaimTemplate
 
 
 class Cluster:
     """Nodes, pods, claims, pools and classes, with the ledger of taken devices that follows from them."""
 
-    def __init__(self, scheduler_name: str = DEFAULT_SCHEDULER_NAME, features: Features = CARRIED_OUT) -> None:
+    def __init__(self, scheduler_name: str = DEFAULT_SCHEDULER_NAME, features: Features = DEFAULT_FEATURES) -> None:
         self.scheduler_name = scheduler_name
         self.changes = ChangeLog()
         self.pools = PoolIndex(features)
@@ -48,6 +51,9 @@ class Cluster:
         self.claims = ClaimBook(self.ledger, self.pools, self.changes)
         self.placements = Placements(self.nodes, self.claims, self.changes)
         self.shapes = ShapeCache(features)
+        self.inventory = Inventory(features)
+        self.budgets: dict[ObjectKey, PodDisruptionBudget] = {}
+        self.features = features
 
     def apply(self, value: KubernetesObject) -> Wake:
         """Add an object or take over its new state; return what kind of pending pods this could help."""
@@ -60,8 +66,8 @@ class Cluster:
                 return self.placements.apply_bind_request(value)
             case Node():
                 return self._apply_node(value)
-            case Namespace():
-                return self._apply_namespace(value)
+            case NodePool() | NodeClaim() | InstanceType() | DaemonSet():
+                return self.inventory.apply(value)
             case _:
                 return self._apply_offer(value)
 
@@ -78,7 +84,11 @@ class Cluster:
             DeviceClass: self._remove_class,
         }
         removal = removals.get(kind)
-        return removal(key) if removal is not None else Wake.NOTHING
+        if removal is not None:
+            return removal(key)
+        if kind is PodDisruptionBudget:
+            self.budgets.pop(key, None)
+        return self.inventory.remove(kind, key)
 
     def assume(self, assignment: Assignment) -> None:
         """Count a decision: its room and devices are taken until the API server shows it, or until `forget`."""
@@ -137,6 +147,11 @@ class Cluster:
 
     def _apply_offer(self, value: Offer) -> Wake:
         match value:
+            case Namespace():
+                return self._apply_namespace(value)
+            case PodDisruptionBudget():
+                self.budgets[value.key] = value
+                return Wake.NOTHING
             case ResourceSlice():
                 reach = self.pools.apply(value)
                 self.pools.teach(PoolKey(value.spec.driver, value.spec.pool.name), self.ledger)
@@ -147,7 +162,7 @@ class Cluster:
                 revision = self.classes.revision
                 self.classes.apply(value)
                 return self._classes_changed(revision)
-            case ResourceClaimTemplate() | NodePool() | NodeClaim() | InstanceType():
+            case ResourceClaimTemplate():
                 return Wake.NOTHING
 
     def _remove_slice(self, key: ObjectKey) -> Wake:

@@ -95,6 +95,10 @@ class InstanceTypeStatus(Value, frozen=True):
     drivers: tuple[DriverDevices, ...] = ()
     devices: str = ""
     cheapest_price: Quantity | None = None
+    device_failures: int = 0
+    """How often in a row a node of the type did not publish the devices that it was to have."""
+    retry_after: str = ""
+    """Until when no node of the type is made for pods with devices (RFC 3339, UTC)."""
 
 
 class InstanceType(Value, frozen=True):

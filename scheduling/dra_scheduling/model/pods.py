@@ -8,6 +8,8 @@ from dra_scheduling.model.nodeselection import NodeSelector, PreferredScheduling
 from dra_scheduling.quantity import Quantity
 
 Rank = tuple[int, str, str, str]
+NODE_POOL_LABEL = "karpenter.sh/nodepool"
+INITIALIZED_LABEL = "karpenter.sh/initialized"
 
 
 class ResourceRequirements(Value, frozen=True):
@@ -194,3 +196,9 @@ class Node(Value, frozen=True):
     def name(self) -> str:
         """The node's name."""
         return self.metadata.name
+
+    @property
+    def is_being_set_up(self) -> bool:
+        """Whether it was made for a NodeClaim and is not initialized yet: what it publishes does not count so far."""
+        labels = self.metadata.labels
+        return NODE_POOL_LABEL in labels and labels.get(INITIALIZED_LABEL) != "true"

@@ -21,7 +21,8 @@ SHOWN_AFFINITY = 160
 def static_refusal(pod: Pod, node: Node) -> Refusal | None:
     """Return the first rule that keeps the pod off the node, in the order in which kube-scheduler asks."""
     return (
-        _unschedulable(pod, node)
+        _being_set_up(pod, node)
+        or _unschedulable(pod, node)
         or _pinned_elsewhere(pod, node)
         or _tainted(pod, node)
         or _selected_elsewhere(pod, node)
@@ -38,12 +39,12 @@ def is_choosy(pod: Pod) -> bool:
 
 def is_guarded(node: Node) -> bool:
     """Whether the node keeps some pods off, or would rather not have them."""
-    return bool(node.spec.unschedulable or node.spec.taints)
+    return bool(node.spec.unschedulable or node.spec.taints or node.is_being_set_up)
 
 
 def static_refusals(pod: Pod, node: Node) -> tuple[Refusal, ...]:
     """Return every rule that keeps the pod off the node, for people who want to know all of them."""
-    rules = (_unschedulable, _pinned_elsewhere, _tainted, _selected_elsewhere, _affine_elsewhere)
+    rules = (_being_set_up, _unschedulable, _pinned_elsewhere, _tainted, _selected_elsewhere, _affine_elsewhere)
     found = (rule(pod, node) for rule in rules)
     return tuple(refusal for refusal in found if refusal is not None)
 
@@ -51,6 +52,12 @@ def static_refusals(pod: Pod, node: Node) -> tuple[Refusal, ...]:
 def is_tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
     """Whether one of the tolerations covers the taint."""
     return any(toleration.tolerates(taint) for toleration in tolerations)
+
+
+def _being_set_up(_: Pod, node: Node) -> Refusal | None:
+    if not node.is_being_set_up:
+        return None
+    return _refusal("NodeBeingSetUp", "still being set up")
 
 
 def _unschedulable(pod: Pod, node: Node) -> Refusal | None:

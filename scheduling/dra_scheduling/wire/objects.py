@@ -8,6 +8,8 @@ import msgspec
 from dra_scheduling.model.base import Value
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.daemonsets import DaemonSet
+from dra_scheduling.model.evictions import PodDisruptionBudget
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.namespaces import Namespace
@@ -32,6 +34,8 @@ KubernetesObject = (
     | NodePool
     | NodeClaim
     | InstanceType
+    | DaemonSet
+    | PodDisruptionBudget
 )
 T = TypeVar("T", bound=Value)
 
@@ -48,6 +52,8 @@ KINDS: Mapping[tuple[str, str], type[KubernetesObject]] = {
     ("karpenter.sh/v1", "NodePool"): NodePool,
     ("karpenter.sh/v1", "NodeClaim"): NodeClaim,
     ("dra-scheduler.dev/v1alpha1", "InstanceType"): InstanceType,
+    ("apps/v1", "DaemonSet"): DaemonSet,
+    ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
 }
 API_OF = {kind: (api_version, name) for (api_version, name), kind in KINDS.items()}
 VERSIONS = {(api.rpartition("/")[0], kind): api for api, kind in KINDS}

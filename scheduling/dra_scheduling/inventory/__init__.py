@@ -1,0 +1,18 @@
+"""What nodes could be made, and which ones are being made."""
+
+from dra_scheduling.inventory.index import Inventory, InventoryObject
+from dra_scheduling.inventory.machines import Machine, MachineOffering, MachineTable
+from dra_scheduling.inventory.nominations import Nominee, nominees_of, requested_drivers
+from dra_scheduling.inventory.templates import PoolTemplate
+
+__all__ = [
+    "Inventory",
+    "InventoryObject",
+    "Machine",
+    "MachineOffering",
+    "MachineTable",
+    "Nominee",
+    "PoolTemplate",
+    "nominees_of",
+    "requested_drivers",
+]

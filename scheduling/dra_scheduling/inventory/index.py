@@ -1,0 +1,257 @@
+"""What nodes could be made: NodePools, InstanceTypes, DaemonSets, and the NodeClaims that were made already.
+
+Kept up to date object by object. What is found out of the pools and types is kept until one of them changes.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from dra_scheduling.candidates import AttributeBindings
+from dra_scheduling.features import DEFAULT_FEATURES, Features
+from dra_scheduling.instancetypes import Expanded, expand
+from dra_scheduling.inventory.machines import Machine, MachineTable
+from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS, Nominee, nominees_of, nominees_text
+from dra_scheduling.inventory.overhead import daemons_on
+from dra_scheduling.inventory.supply import bindings_of, machine_of
+from dra_scheduling.inventory.templates import PoolTemplate, template_of
+from dra_scheduling.model.daemonsets import DaemonSet
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.instancetypes import InstanceType
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.nodepools import NodePool
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.reasons import Wake
+
+InventoryObject = NodePool | InstanceType | NodeClaim | DaemonSet
+
+
+class Inventory:
+    """NodePools, InstanceTypes, DaemonSets and NodeClaims by name."""
+
+    __slots__ = (
+        "_bindings",
+        "_daemons",
+        "_expanded",
+        "_features",
+        "_nominated",
+        "_pending",
+        "_pools",
+        "_tables",
+        "_templates",
+        "_types",
+        "claims",
+    )
+
+    def __init__(self, features: Features = DEFAULT_FEATURES) -> None:
+        self._features = features
+        self._pools: dict[str, NodePool] = {}
+        self._types: dict[str, InstanceType] = {}
+        self._expanded: dict[str, Expanded] = {}
+        self._daemons: dict[ObjectKey, DaemonSet] = {}
+        self.claims: dict[str, NodeClaim] = {}
+        """All NodeClaims by name, those included that were only decided."""
+        self._nominated: dict[str, str] = {}
+        # What was decided about a NodeClaim and the API does not show yet.
+        self._pending: dict[str, NodeClaim] = {}
+        self._templates: tuple[PoolTemplate, ...] | None = None
+        self._tables: dict[str, MachineTable] = {}
+        self._bindings: AttributeBindings | None = None
+
+    def apply(self, value: InventoryObject) -> Wake:
+        """Add an object or take over its new state; return what kind of pending pods this could help."""
+        match value:
+            case NodePool():
+                return self._apply_pool(value)
+            case InstanceType():
+                return self._apply_type(value)
+            case DaemonSet():
+                key = ObjectKey(value.metadata.namespace, value.metadata.name)
+                before = self._daemons.get(key)
+                self._daemons[key] = value
+                return Wake.NOTHING if before is not None and before.spec == value.spec else self._forget_answers()
+            case NodeClaim():
+                return self._apply_claim(value)
+
+    def remove(self, kind: type, key: ObjectKey) -> Wake:
+        """Forget an object; return what kind of pending pods this could help."""
+        if kind is NodePool and self._pools.pop(key.name, None) is not None:
+            return self._forget_answers()
+        if kind is InstanceType and self._types.pop(key.name, None) is not None:
+            self._expanded.pop(key.name, None)
+            return self._forget_answers()
+        if kind is DaemonSet and self._daemons.pop(key, None) is not None:
+            return self._forget_answers()
+        if kind is NodeClaim:
+            return self._remove_claim(key.name)
+        return Wake.NOTHING
+
+    def assume(self, claim: NodeClaim) -> None:
+        """Count a NodeClaim as decided, new or with more nominated pods, until the API shows as much or `forget`."""
+        self._pending[claim.name] = claim
+        self._settle(claim.name, self.claims.get(claim.name))
+
+    def forget(self, name: str) -> Wake:
+        """Count what was decided about a NodeClaim no longer: it could not be written down."""
+        pending = self._pending.pop(name, None)
+        if pending is None:
+            return Wake.NOTHING
+        known = self.claims.get(name)
+        if known is not None and not known.metadata.uid:
+            return self._remove_claim(name)
+        return self._settle(name, known)
+
+    def templates(self) -> tuple[PoolTemplate, ...]:
+        """Return the NodePools that nodes may be made for: by weight, the heaviest first, then by name.
+
+        A pool of fixed size makes no nodes for pods, nor does one that is being deleted or was found invalid.
+        """
+        if self._templates is None:
+            usable = [pool for pool in self._pools.values() if _may_grow(pool)]
+            usable.sort(key=lambda pool: (-pool.spec.weight, pool.name))
+            self._templates = tuple(map(template_of, usable))
+        return self._templates
+
+    def template(self, name: str) -> PoolTemplate | None:
+        """Return what a NodePool starts from, whether or not it may still grow."""
+        pool = self._pools.get(name)
+        if pool is None:
+            return None
+        return next((one for one in self.templates() if one.name == name), None) or template_of(pool)
+
+    def table(self, template: PoolTemplate) -> MachineTable:
+        """Return the instance types that nodes of the pool may have, what DaemonSets take off their room."""
+        found = self._tables.get(template.name)
+        if found is None:
+            node_class = template.pool.spec.template.spec.node_class_ref.name
+            machines = (
+                self._less_daemons(machine_of(one), template)
+                for name, one in self._expanded.items()
+                if self._types[name].belongs_to(node_class)
+            )
+            usable = (one for one in machines if template.requirements.conflict(one.requirements) is None)
+            found = self._tables[template.name] = MachineTable(usable)
+        return found
+
+    def bindings(self) -> AttributeBindings:
+        """Return which devices of which types will share attributes, in every pool."""
+        if self._bindings is None:
+            pools = sorted(self._pools)
+            self._bindings = AttributeBindings(
+                {scope: groups for one in self._expanded.values() for scope, groups in bindings_of(one, pools)}
+            )
+        return self._bindings
+
+    def expanded(self, name: str) -> Expanded | None:
+        """Return what an instance type has, None where there is no usable type of that name."""
+        return self._expanded.get(name)
+
+    def instance_type(self, name: str) -> InstanceType | None:
+        """Return an instance type as it is written."""
+        return self._types.get(name)
+
+    @property
+    def instance_types(self) -> Mapping[str, InstanceType]:
+        """All instance types by name."""
+        return self._types
+
+    @property
+    def pools(self) -> Mapping[str, NodePool]:
+        """All NodePools by name."""
+        return self._pools
+
+    @property
+    def daemon_sets(self) -> Iterable[DaemonSet]:
+        """All DaemonSets."""
+        return self._daemons.values()
+
+    def nominated_to(self, pod: Pod) -> NodeClaim | None:
+        """Return the NodeClaim that was made for the pod or is to take it, too."""
+        name = self._nominated.get(pod.metadata.uid)
+        return self.claims.get(name) if name is not None else None
+
+    def _apply_pool(self, pool: NodePool) -> Wake:
+        before = self._pools.get(pool.name)
+        self._pools[pool.name] = pool
+        if before is not None and before.spec == pool.spec and _may_grow(before) == _may_grow(pool):
+            return Wake.NOTHING
+        return self._forget_answers()
+
+    def _apply_type(self, value: InstanceType) -> Wake:
+        before = self._types.get(value.name)
+        self._types[value.name] = value
+        if before is not None and before.spec == value.spec and before.metadata.labels == value.metadata.labels:
+            # Whether its devices may be trusted now is in the status.
+            return Wake.NOTHING if before.status == value.status else Wake.SUPPLY
+        found = expand(value, self._features)
+        if isinstance(found, Expanded):
+            self._expanded[value.name] = found
+        else:
+            self._expanded.pop(value.name, None)
+        return self._forget_answers()
+
+    def _apply_claim(self, claim: NodeClaim) -> Wake:
+        before = self.claims.get(claim.name)
+        pending = self._pending.get(claim.name)
+        if pending is not None and set(nominees_of(pending)) <= set(nominees_of(claim)):
+            del self._pending[claim.name]
+        wake = self._settle(claim.name, claim)
+        same = before is not None and (before.status, before.metadata.deletion_timestamp) == (
+            claim.status,
+            claim.metadata.deletion_timestamp,
+        )
+        return wake if same else wake | Wake.SUPPLY
+
+    def _remove_claim(self, name: str) -> Wake:
+        self._pending.pop(name, None)
+        before = self.claims.pop(name, None)
+        if before is None:
+            return Wake.NOTHING
+        self._denominate(before)
+        return Wake.SUPPLY
+
+    def _settle(self, name: str, known: NodeClaim | None) -> Wake:
+        """Let the NodeClaim be what the API says, with what was decided about it since."""
+        before = self.claims.get(name)
+        if before is not None:
+            self._denominate(before)
+        pending = self._pending.get(name)
+        now = known if pending is None else pending if known is None else _with_decided(known, pending)
+        if now is None:
+            self.claims.pop(name, None)
+            return Wake.SUPPLY
+        self.claims[name] = now
+        for nominee in nominees_of(now):
+            self._nominated[nominee.uid] = name
+        return Wake.NOTHING
+
+    def _denominate(self, claim: NodeClaim) -> None:
+        for nominee in nominees_of(claim):
+            if self._nominated.get(nominee.uid) == claim.name:
+                del self._nominated[nominee.uid]
+
+    def _less_daemons(self, machine: Machine, template: PoolTemplate) -> Machine:
+        requirements = template.requirements.narrowed(machine.requirements)
+        taken = daemons_on(self._daemons.values(), requirements, template.taints)
+        left = {name: amount - taken.get(name, 0) for name, amount in machine.allocatable.items()}
+        return replace(machine, allocatable=left)
+
+    def _forget_answers(self) -> Wake:
+        self._templates = None
+        self._tables.clear()
+        self._bindings = None
+        return Wake.SUPPLY
+
+
+def _may_grow(pool: NodePool) -> bool:
+    valid = pool.condition("ValidationSucceeded")
+    is_invalid = valid is not None and valid.status == "False"
+    return not pool.metadata.is_deleting and pool.spec.replicas is None and not is_invalid
+
+
+def _with_decided(known: NodeClaim, decided: NodeClaim) -> NodeClaim:
+    """Return the NodeClaim as the API has it, with the pods that it was decided to take since."""
+    nominees: dict[Nominee, None] = dict.fromkeys((*nominees_of(known), *nominees_of(decided)))
+    drivers = decided.metadata.annotations.get(REQUESTED_DRIVERS, "")
+    added = {NOMINATED_PODS: nominees_text(nominees)} | ({REQUESTED_DRIVERS: drivers} if drivers else {})
+    return replace(known, metadata=replace(known.metadata, annotations={**known.metadata.annotations, **added}))

@@ -1,0 +1,165 @@
+"""Instance types as planning sees them, and tables of them that answer for hundreds of types with a few operations."""
+
+from bisect import bisect_left
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+
+from dra_scheduling.candidates import CandidateType
+from dra_scheduling.pools.bits import members
+from dra_scheduling.requirements import Requirement, Requirements
+from dra_scheduling.resources import Resources
+
+MAX_KEPT_ANSWERS = 4096
+
+
+class MachineOffering(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to get an instance type now: in a zone, as spot or on demand. Prices are per hour."""
+
+    requirements: tuple[Requirement, ...] = ()
+    price: float = 0.0
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """An instance type, or a node that exists: what it is like, what it has room for, and its devices by type.
+
+    `offerings` are those available, the cheapest first. `capacity` counts towards the limits of a NodePool;
+    `allocatable` is what pods may take, in base units.
+    """
+
+    name: str
+    requirements: tuple[Requirement, ...] = ()
+    offerings: tuple[MachineOffering, ...] = ()
+    allocatable: Mapping[str, int] = {}
+    capacity: Mapping[str, int] = {}
+    devices: CandidateType
+
+    def price_within(self, requirements: Requirements) -> float | None:
+        """Return the lowest price under these requirements, None where the type cannot be had."""
+        if requirements.conflict(self.requirements) is not None:
+            return None
+        within = requirements.narrowed(self.requirements)
+        return next((one.price for one in self.offerings if within.conflict(one.requirements) is None), None)
+
+
+class MachineTable:
+    """Some machines in the order of their names; sets of them are bits, and every question is answered once."""
+
+    __slots__ = ("_at_least", "_by_offer", "_offered", "_prices", "_within", "everything", "machines")
+
+    def __init__(self, machines: Iterable[Machine]) -> None:
+        self.machines: Sequence[Machine] = sorted(machines, key=lambda machine: machine.name)
+        self.everything = (1 << len(self.machines)) - 1
+        self._at_least: dict[str, tuple[list[int], list[int]]] = {}
+        self._by_offer: dict[frozenset[str], tuple[tuple[frozenset[str], int], ...]] = {}
+        self._offered: dict[Hashable, int] = {}
+        self._prices: dict[Hashable, tuple[float, ...]] = {}
+        self._within: dict[tuple[tuple[str, int], ...], int] = {}
+
+    def __len__(self) -> int:
+        """The number of machines."""
+        return len(self.machines)
+
+    def members(self, mask: int) -> Iterator[Machine]:
+        """Yield the machines of a set, by name."""
+        return (self.machines[number] for number in members(mask))
+
+    def names(self, mask: int) -> tuple[str, ...]:
+        """Return the names of a set of machines, in order."""
+        return tuple(machine.name for machine in self.members(mask))
+
+    def named(self, names: Iterable[str]) -> int:
+        """Return the set of the machines with these names."""
+        wanted = frozenset(names)
+        return sum(1 << number for number, machine in enumerate(self.machines) if machine.name in wanted)
+
+    def fitting(self, needs: Mapping[str, int]) -> int:
+        """Return the machines that have room for so much (base units) in all."""
+        mask = self.everything
+        for name, amount in needs.items():
+            if amount > 0:
+                mask &= self._having(name, amount)
+        return mask
+
+    def within_limits(self, left: Mapping[str, int]) -> int:
+        """Return the machines whose capacity is no more than what a limit leaves."""
+        key = tuple(sorted(left.items()))
+        found = self._within.get(key)
+        if found is None:
+            found = _bits(all(one.capacity.get(name, 0) <= most for name, most in key) for one in self.machines)
+            self._keep(self._within, key, found)
+        return found
+
+    def offered(self, requirements: Requirements) -> int:
+        """Return the machines that can be had under these requirements."""
+        key = _key_of(requirements)
+        found = self._offered.get(key)
+        if found is None:
+            found = _bits(one.price_within(requirements) is not None for one in self.machines)
+            self._keep(self._offered, key, found)
+        return found
+
+    def by_price(self, mask: int, requirements: Requirements) -> tuple[Machine, ...]:
+        """Return the machines of a set, the cheapest under these requirements first."""
+        priced = [(machine.price_within(requirements), machine) for machine in self.members(mask)]
+        found = sorted(((price, one.name, one) for price, one in priced if price is not None), key=lambda it: it[:2])
+        return tuple(machine for _, _, machine in found)
+
+    def by_offer(self, names: frozenset[str]) -> tuple[tuple[frozenset[str], int], ...]:
+        """Return the sets of machines that offer the same of these resources, the largest first."""
+        found = self._by_offer.get(names)
+        if found is None:
+            groups: dict[frozenset[str], int] = {}
+            for number, machine in enumerate(self.machines):
+                offer = frozenset(name for name in names if machine.allocatable.get(name, 0) > 0)
+                groups[offer] = groups.get(offer, 0) | 1 << number
+            ordered = sorted(groups.items(), key=lambda item: (-item[1].bit_count(), sorted(item[0])))
+            found = self._by_offer[names] = tuple(ordered)
+        return found
+
+    def values_of(self, key: str, mask: int, requirements: Requirements) -> int:
+        """Return how many values of a label the machines of a set may still have under these requirements."""
+        values: set[str] = set()
+        for machine in self.members(mask):
+            within = requirements.narrowed(machine.requirements)
+            for offering in machine.offerings:
+                if within.conflict(offering.requirements) is None:
+                    found = within.narrowed(offering.requirements).of(key)
+                    if not found.excludes:
+                        values |= found.values
+        return len(values)
+
+    def largest(self, mask: int) -> Resources:
+        """Return the most that any machine of a set has, resource by resource."""
+        most: dict[str, int] = {}
+        for machine in self.members(mask):
+            for name, amount in machine.capacity.items():
+                most[name] = max(most.get(name, 0), amount)
+        return Resources(most)
+
+    def _having(self, name: str, amount: int) -> int:
+        known = self._at_least.get(name)
+        if known is None:
+            known = self._at_least[name] = self._ladder(name)
+        amounts, masks = known
+        place = bisect_left(amounts, amount)
+        return masks[place] if place < len(masks) else 0
+
+    def _ladder(self, name: str) -> tuple[list[int], list[int]]:
+        """Return the distinct amounts of a resource in ascending order, each with the machines that have as much."""
+        amounts = sorted({machine.allocatable.get(name, 0) for machine in self.machines})
+        return amounts, [_bits(one.allocatable.get(name, 0) >= amount for one in self.machines) for amount in amounts]
+
+    @staticmethod
+    def _keep(answers: dict[Hashable, int] | dict[tuple[tuple[str, int], ...], int], key: Hashable, mask: int) -> None:
+        if len(answers) >= MAX_KEPT_ANSWERS:
+            answers.clear()
+        answers[key] = mask  # type: ignore[index]
+
+
+def _key_of(requirements: Requirements) -> Hashable:
+    return frozenset(requirements.by_key.values()), requirements.open_keys
+
+
+def _bits(verdicts: Iterable[bool]) -> int:
+    return sum(1 << number for number, verdict in enumerate(verdicts) if verdict)

@@ -1,0 +1,68 @@
+"""NodePools as planning sees them: what every NodeClaim of a pool starts from."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from dra_scheduling.model.nodeclaims import NodeRequirement
+from dra_scheduling.model.nodepools import NodePool
+from dra_scheduling.model.nodeselection import NodeSelectorRequirement, Taint
+from dra_scheduling.model.pods import NODE_POOL_LABEL
+from dra_scheduling.requirements import Requirement, Requirements, whole_number
+from dra_scheduling.resources import base_units
+
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+
+
+class PoolTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """A NodePool that nodes may be made for.
+
+    `min_values` are how many values of a label have to remain possible; `limits` are in base units.
+    """
+
+    pool: NodePool
+    requirements: Requirements
+    taints: tuple[Taint, ...]
+    min_values: tuple[tuple[str, int], ...]
+    limits: dict[str, int]
+
+    @property
+    def name(self) -> str:
+        """The pool's name."""
+        return self.pool.name
+
+
+def template_of(pool: NodePool) -> PoolTemplate:
+    """Return what NodeClaims of the pool start from."""
+    spec = pool.spec.template.spec
+    labels = {**pool.spec.template.metadata.labels, NODE_POOL_LABEL: pool.name}
+    written = [Requirement(key=key, values=frozenset((value,))) for key, value in labels.items()]
+    least: dict[str, int] = {}
+    for requirement in spec.requirements:
+        if requirement.min_values is not None:
+            least[requirement.key] = max(least.get(requirement.key, 0), requirement.min_values)
+    return PoolTemplate(
+        pool=pool,
+        requirements=Requirements.of_new_node(*written, *required(spec.requirements)),
+        taints=spec.taints,
+        min_values=tuple(sorted(least.items())),
+        limits=dict(base_units({name: amount.nano for name, amount in pool.spec.limits.items()}).items())
+        | {name: 0 for name, amount in pool.spec.limits.items() if amount.nano <= 0},
+    )
+
+
+def required(written: Iterable[NodeRequirement]) -> tuple[Requirement, ...]:
+    """Return the sets of label values that the requirements of a NodePool, NodeClaim or InstanceType describe."""
+    return tuple(map(_required, written))
+
+
+def _required(written: NodeRequirement) -> Requirement:
+    operator, values = written.operator, written.values
+    bound = whole_number(values[0]) if len(values) == 1 else None
+    if operator == "Gte" and bound is not None:
+        operator, values = "Gt", (str(bound - 1),)
+    elif operator == "Lte" and bound is not None:
+        operator, values = "Lt", (str(bound + 1),)
+    elif operator in {"Gte", "Lte"}:
+        return Requirement(key=written.key)
+    return Requirement.of(NodeSelectorRequirement(key=written.key, operator=operator, values=values))

@@ -1,0 +1,181 @@
+"""The hosts that there are before anything new is made, and what is planned for them already."""
+
+from collections.abc import Iterator
+
+from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.candidates import CandidateAllocator, CandidateType, Published, Replanning
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.nodestate import NodeState
+from dra_scheduling.inventory import MachineTable, nominees_of, requested_drivers
+from dra_scheduling.inventory.supply import machine_of_node
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodefit.ports import HostPort
+from dra_scheduling.provisioning.asked import Asked
+from dra_scheduling.provisioning.asking import ask
+from dra_scheduling.provisioning.inflight import is_in_flight, planned_nodes
+from dra_scheduling.provisioning.plannednode import Ground, Market, Origin, PlannedNode, Seat
+from dra_scheduling.reasons import Refusal
+from dra_scheduling.requirements import Requirements
+
+
+class Hosts:
+    """Nodes about to have room, nodes being set up and planned NodeClaims, in this order, with their pods.
+
+    What nominated pods take of room is counted at once. Their devices are reserved only when somebody else might want
+    some (`replay`), because that means to search for them again.
+    """
+
+    def __init__(self, cluster: Cluster, budget: Budget, now: str) -> None:
+        self._cluster = cluster
+        self._now = now
+        self._owed: dict[str, list[Asked]] = {}
+        self._owing: dict[ObjectKey, str] = {}
+        self._claims: dict[str, list[ObjectKey]] = {}
+        going = [pod.metadata.uid for pod in cluster.placements.pods.values() if _is_going(pod)]
+        replanning = Replanning.of(going, cluster.claims.values() if going else ())
+        settling = any(state.node.is_being_set_up for state in cluster.nodes.values())
+        ready = frozenset(name for name, state in cluster.nodes.items() if not state.node.is_being_set_up)
+        published = Published(cluster.pools, ready if settling else None)
+        self.market = Market(
+            allocator=CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), replanning),
+            classes=cluster.classes,
+            budget=budget,
+        )
+        self.all: list[PlannedNode] = list(_emptying(cluster)) if going else []
+        for host in planned_nodes(cluster):
+            self._remember_nominated(host)
+            self.all.append(host)
+        self._shares_devices = any(True for _ in cluster.pools.wide())
+
+    def kept_by(self, pod: Pod) -> NodeClaim | None:
+        """Return the NodeClaim that is going to be the pod's node, if it still is."""
+        claim = self._cluster.inventory.nominated_to(pod)
+        return claim if claim is not None and is_in_flight(self._cluster, claim) else None
+
+    def replay_for(self, asked: Asked) -> None:
+        """Reserve the devices of nominated pods that have to do with what the pod asks for."""
+        for key in asked.shared_claims:
+            name = self._owing.get(key)
+            if name is not None:
+                self._replay_named(name)
+        if self._shares_devices and asked.shape.has_devices:
+            for host in self.all:
+                self.replay(host)
+
+    def replay(self, host: PlannedNode) -> bool:
+        """Reserve the devices of the pods nominated to the host; return whether anything was to be done."""
+        owed = self._owed.pop(host.ground.name, None)
+        if not owed:
+            return False
+        for asked in owed:
+            for key in asked.shared_claims:
+                self._owing.pop(key, None)
+        pods = [pod for pod in host.pods if pod.metadata.uid not in {one.pod.metadata.uid for one in owed}]
+        for asked in owed:
+            host.uncharge(asked)
+        host.pods = pods
+        for asked in owed:
+            seat = self._seat(host, asked)
+            if seat is not None:
+                host.take(asked, seat, self.market)
+                self.placed(host, asked, seat)
+        return True
+
+    def placed(self, host: PlannedNode, asked: Asked, seat: Seat) -> None:
+        """Note which claims have their devices on the host."""
+        self._claims.setdefault(host.ground.name, []).extend(asked.claim_keys(seat.need))
+
+    def claim_name(self, host: PlannedNode) -> str:
+        """Return the name of the NodeClaim that the host is, empty for a node that is there."""
+        return "" if host.ground.origin is Origin.THERE else host.ground.name
+
+    def drivers_of(self, host: PlannedNode) -> frozenset[str]:
+        """Return the drivers whose devices have to appear on the node: of template devices that pods are to have."""
+        claim = self._cluster.inventory.claims.get(host.ground.name)
+        found = set(requested_drivers(claim)) if claim is not None else set[str]()
+        left = frozenset(host.ground.table.names(host.types))
+        records = self.market.allocator.records
+        for key in self._claims.get(host.ground.name, ()):
+            record = records.get(key)
+            if record is not None and record.candidate == host.ground.name:
+                for name, served in record.by_type.items():
+                    if name in left:
+                        found.update(use.device.driver for use in served.uses if use.is_template)
+        return frozenset(found)
+
+    def distrusted(self, table: MachineTable) -> int:
+        """Return the machines that have failed to publish their devices and are not to be tried again yet."""
+        mask = 0
+        for number, machine in enumerate(table.machines):
+            value = self._cluster.inventory.instance_type(machine.name)
+            if value is not None and value.status.retry_after > self._now:
+                mask |= 1 << number
+        return mask
+
+    def _remember_nominated(self, host: PlannedNode) -> None:
+        claim = self._cluster.inventory.claims[host.ground.name]
+        for nominee in nominees_of(claim):
+            pod = self._cluster.pod(nominee.key)
+            if pod is None or pod.metadata.uid != nominee.uid or not self._cluster.is_pending(pod):
+                continue
+            asked = ask(self._cluster, pod)
+            if isinstance(asked, Refusal):
+                continue
+            need = asked.shape.need_on(host.kind_of(asked.shape.extended), self._cluster.classes)
+            if isinstance(need, Refusal):
+                continue
+            host.charge(asked, need)
+            if asked.claims(need) is not None:
+                self._owed.setdefault(host.ground.name, []).append(asked)
+                for key in asked.shared_claims:
+                    self._owing[key] = host.ground.name
+
+    def _replay_named(self, name: str) -> None:
+        for host in self.all:
+            if host.ground.name == name:
+                self.replay(host)
+
+    def _seat(self, host: PlannedNode, asked: Asked) -> Seat | None:
+        for variant in asked.variants:
+            found = host.consider(asked, variant, self.market)
+            if isinstance(found, Seat):
+                return found
+        return None
+
+
+def _is_going(pod: Pod) -> bool:
+    return pod.metadata.is_deleting and bool(pod.spec.node_name)
+
+
+def _emptying(cluster: Cluster) -> Iterator[PlannedNode]:
+    """Yield the nodes that pods are about to leave, as they will be then, by name."""
+    names = {pod.spec.node_name for pod in cluster.placements.pods.values() if _is_going(pod)}
+    for name in sorted(names):
+        state = cluster.nodes.get(name)
+        if state is not None and not state.node.is_being_set_up and not state.node.spec.unschedulable:
+            yield there(state)
+
+
+def there(state: NodeState) -> PlannedNode:
+    """Return a node that exists as it will be without the pods that are being deleted."""
+    used: dict[str, int] = {}
+    ports: list[HostPort] = []
+    for charge in state.charges.values():
+        if not charge.is_going:
+            ports += charge.ports
+            for name, amount in charge.amounts.items():
+                used[name] = used.get(name, 0) + amount
+    machine = machine_of_node(state.node, state.allocatable, CandidateType(name=""))
+    ground = Ground(
+        name=state.node.name,
+        origin=Origin.THERE,
+        table=MachineTable((machine,)),
+        taints=state.node.spec.taints,
+        node=state.place,
+    )
+    offered = {name: amount for name, amount in used.items() if name in state.allocatable}
+    host = PlannedNode(ground, Requirements.of_labels(state.node.metadata.labels), 1, offered)
+    host.ports = tuple(ports)
+    return host

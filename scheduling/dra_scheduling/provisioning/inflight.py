@@ -1,0 +1,110 @@
+"""Which NodeClaims are on their way, and what can be said of the nodes that they will be."""
+
+from collections.abc import Iterator, Mapping
+
+from msgspec.structs import replace
+
+from dra_scheduling.candidates import CandidateType
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.nodestate import NodeState
+from dra_scheduling.inventory import Machine, MachineOffering, MachineTable, PoolTemplate
+from dra_scheduling.inventory.supply import machine_of_node
+from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL, required
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.pods import NODE_POOL_LABEL
+from dra_scheduling.provisioning.plannednode import Ground, Origin, PlannedNode
+from dra_scheduling.requirements import Requirement, Requirements
+
+ENDED = ("Launched", "Initialized")
+
+
+def is_in_flight(cluster: Cluster, claim: NodeClaim) -> bool:
+    """Whether the NodeClaim is going to be a node that is not there yet, or not initialized."""
+    if claim.metadata.is_deleting or has_failed(claim):
+        return False
+    node = cluster.nodes.get(claim.status.node_name) if claim.status.node_name else None
+    return node is None or node.node.is_being_set_up
+
+
+def has_failed(claim: NodeClaim) -> bool:
+    """Whether it is known that the NodeClaim never becomes a node that pods can use."""
+    return any(one.type in ENDED and one.status == "False" for one in claim.status.conditions)
+
+
+def planned_nodes(cluster: Cluster) -> Iterator[PlannedNode]:
+    """Yield the nodes being set up, then the NodeClaims without a node, each kind the oldest first; without pods."""
+    claims = sorted(cluster.inventory.claims.values(), key=_age)
+    going = [claim for claim in claims if is_in_flight(cluster, claim)]
+    going.sort(key=lambda claim: claim.status.node_name not in cluster.nodes)
+    for claim in going:
+        template = cluster.inventory.template(claim.metadata.labels.get(NODE_POOL_LABEL, ""))
+        host = None if template is None else _host(cluster, claim, template)
+        if host is not None:
+            yield host
+
+
+def _age(claim: NodeClaim) -> tuple[bool, str, str]:
+    # What was only decided has no time yet, and comes last.
+    return not claim.metadata.creation_timestamp, claim.metadata.creation_timestamp, claim.name
+
+
+def _host(cluster: Cluster, claim: NodeClaim, template: PoolTemplate) -> PlannedNode | None:
+    state = cluster.nodes.get(claim.status.node_name)
+    table = cluster.inventory.table(template)
+    labels = claim.metadata.labels if state is None else state.node.metadata.labels
+    chosen = labels.get(INSTANCE_TYPE_LABEL)
+    if chosen is not None:
+        machine = next(table.members(table.named((chosen,))), None)
+        return _of_one_type(claim, template, machine, state)
+    written = required(claim.spec.requirements)
+    requirements = template.requirements.narrowed(written)
+    types = table.offered(requirements)
+    if not types:
+        return None
+    least = tuple((one.key, one.min_values) for one in claim.spec.requirements if one.min_values is not None)
+    ground = Ground(
+        name=claim.name,
+        origin=Origin.PLANNED,
+        table=table,
+        node_pool=template.name,
+        taints=claim.spec.taints,
+        min_values=least,
+    )
+    return PlannedNode(ground, requirements, types, {})
+
+
+def _of_one_type(
+    claim: NodeClaim, template: PoolTemplate, machine: Machine | None, state: NodeState | None
+) -> PlannedNode | None:
+    if machine is not None:
+        # The choice is made: what is offered now does not matter any more.
+        devices = replace(machine.devices, offerings=())
+        only = replace(machine, offerings=(MachineOffering(),), requirements=(), devices=devices)
+    elif state is not None:
+        only = machine_of_node(state.node, state.allocatable, CandidateType(name=""))
+    else:
+        return None
+    labels = claim.metadata.labels if state is None else state.node.metadata.labels
+    own = [Requirement(key=key, values=frozenset((value,))) for key, value in labels.items()]
+    known = template.requirements.narrowed(required(claim.spec.requirements)).narrowed(own)
+    ground = Ground(
+        name=claim.name,
+        origin=Origin.PLANNED if state is None else Origin.SETTING_UP,
+        table=MachineTable((only,)),
+        node_pool=template.name,
+        taints=claim.spec.taints,
+        node=None if state is None else state.place,
+    )
+    requirements = known if state is None else Requirements.of_labels(state.node.metadata.labels)
+    return PlannedNode(ground, requirements, 1, {} if state is None else _taken(state))
+
+
+def _taken(state: NodeState) -> Mapping[str, int]:
+    """Return what pods on the node take; those of DaemonSets are thought of already."""
+    total: dict[str, int] = {}
+    for charge in state.charges.values():
+        if charge.is_daemon:
+            continue
+        for name, amount in charge.amounts.items():
+            total[name] = total.get(name, 0) + amount
+    return total

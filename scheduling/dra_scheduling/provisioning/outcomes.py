@@ -1,0 +1,28 @@
+"""What planning ends in: NodeClaims to make, pods that wait for one, and pods that no new node can help."""
+
+import msgspec
+
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.outcomes import OutOfBudget, Unschedulable
+from dra_scheduling.model.pods import Pod
+
+
+class Nomination(msgspec.Struct, frozen=True, kw_only=True):
+    """The pod waits for a host: a NodeClaim, or with `node` a node that is about to have room."""
+
+    pod: Pod
+    node_claim: str = ""
+    node: str = ""
+
+
+class ProvisioningResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan wants written. `created` are whole NodeClaims, `extended` those that are to take more pods.
+
+    All of it is counted in the cluster at once; what cannot be written is to be taken back with `Inventory.forget`.
+    """
+
+    created: tuple[NodeClaim, ...] = ()
+    extended: tuple[NodeClaim, ...] = ()
+    nominations: tuple[Nomination, ...] = ()
+    refused: tuple[Unschedulable | OutOfBudget, ...] = ()
+    search_steps: int = 0

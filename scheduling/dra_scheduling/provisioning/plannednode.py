@@ -1,0 +1,251 @@
+"""A node that pods are planned for: one that is there, one being set up, or a NodeClaim that may become many types.
+
+All four kinds of host are one class, so that all are asked the same questions in the same order: taints, requirements,
+room, devices, and then everything again under what the devices require.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+
+import msgspec
+
+from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.candidates import Allotment, Candidate, CandidateAllocator, Denied, Unfinished
+from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.inventory.machines import MachineTable
+from dra_scheduling.model.nodeselection import Taint
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodefit.ports import HostPort, port_refusal
+from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
+from dra_scheduling.nodefit.static import REFUSING_EFFECTS, is_tolerated
+from dra_scheduling.pools import NodePlace
+from dra_scheduling.provisioning.asked import Asked
+from dra_scheduling.provisioning.wishes import Variant
+from dra_scheduling.reasons import Refusal, Wake
+from dra_scheduling.requirements import Requirement, Requirements
+from dra_scheduling.resources import Resources, amount_text
+from dra_scheduling.shapes.shape import ExtendedNeed
+
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+ANY_CHANGE = Wake.NODE | Wake.SUPPLY
+
+
+class Origin(Enum):
+    """What kind of host it is, in the order in which they are asked."""
+
+    THERE = "node"
+    SETTING_UP = "node being set up"
+    PLANNED = "planned NodeClaim"
+    NEW = "new NodeClaim"
+
+
+class Ground(msgspec.Struct, frozen=True, kw_only=True):
+    """What does not change of a host while pods are added to it.
+
+    `min_values` are how many values of a label have to remain possible. `node` is set where a node exists.
+    """
+
+    name: str
+    origin: Origin
+    table: MachineTable
+    node_pool: str = ""
+    taints: tuple[Taint, ...] = ()
+    min_values: tuple[tuple[str, int], ...] = ()
+    node: NodePlace | None = None
+
+
+class Market(msgspec.Struct, frozen=True, kw_only=True):
+    """What all hosts of a plan have in common. `budget` is asked once for each question about devices."""
+
+    allocator: CandidateAllocator
+    classes: ClassIndex
+    budget: Budget
+
+
+class Seat(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host becomes if it takes the pod; nothing is reserved yet."""
+
+    types: int
+    requirements: Requirements
+    need: ExtendedNeed
+    allotment: Allotment | None = None
+
+
+class PlannedNode:
+    """A host with the pods planned for it. `types` are those of the table that it may still become, as bits."""
+
+    __slots__ = ("_charged", "devices_kept", "ground", "pods", "ports", "requirements", "types", "used")
+
+    def __init__(self, ground: Ground, requirements: Requirements, types: int, used: Mapping[str, int]) -> None:
+        self.ground = ground
+        self.requirements = requirements
+        self.types = types
+        self.used = dict(used)
+        self.ports: tuple[HostPort, ...] = ()
+        self.pods: list[Pod] = []
+        self.devices_kept = False
+        self._charged: dict[str, dict[str, int]] = {}
+
+    def consider(self, asked: Asked, variant: Variant, market: Market) -> Seat | Refusal:
+        """Return what the host would become with the pod, or the first reason why it cannot take it."""
+        refusal = self._tainted(asked.pod, variant) or port_refusal(asked.shape.ports, self.ports)
+        if refusal is not None:
+            return refusal
+        requirements = self._narrowed(variant, asked)
+        if isinstance(requirements, Refusal):
+            return requirements
+        types = self._offered(self.types, requirements)
+        if not types:
+            return self._nothing_offered(variant)
+        return self._best_kind(asked, requirements, types, market)
+
+    def take(self, asked: Asked, seat: Seat, market: Market) -> None:
+        """Reserve what the seat says; types that left let go of their devices."""
+        self.types = seat.types
+        self.requirements = seat.requirements
+        self.charge(asked, seat.need)
+        if seat.allotment is not None:
+            market.allocator.commit(seat.allotment)
+            self.devices_kept = True
+        if self.devices_kept:
+            market.allocator.retain(self.ground.name, self.ground.table.names(self.types))
+
+    def charge(self, asked: Asked, need: ExtendedNeed) -> None:
+        """Let the pod take its room, whatever devices it has."""
+        for name, amount in need.node.items():
+            self.used[name] = self.used.get(name, 0) + amount
+        self._charged[asked.pod.metadata.uid] = need.node.amounts
+        self.ports += asked.shape.ports
+        self.pods.append(asked.pod)
+
+    def uncharge(self, asked: Asked) -> None:
+        """Give back the room of a pod that was charged."""
+        for name, amount in self._charged.pop(asked.pod.metadata.uid, {}).items():
+            self.used[name] -= amount
+
+    def kind_of(self, names: frozenset[str]) -> frozenset[str]:
+        """Return which of these resources its machines offer themselves; all of them agree once a pod is on it."""
+        return next((offer for offer, mask in self.ground.table.by_offer(names) if mask & self.types), frozenset())
+
+    def _tainted(self, pod: Pod, variant: Variant) -> Refusal | None:
+        effects = REFUSING_EFFECTS | {AVOIDING_EFFECT} if variant.avoids else REFUSING_EFFECTS
+        for taint in self.ground.taints:
+            if taint.effect in effects and not is_tolerated(taint, pod.spec.tolerations):
+                value = f"={taint.value}" if taint.value else ""
+                return _refusal("UntoleratedTaint", f"untolerated taint {taint.key}{value}:{taint.effect}")
+        return None
+
+    def _narrowed(self, variant: Variant, asked: Asked) -> Requirements | Refusal:
+        node = self.ground.node
+        if node is not None:
+            selector = asked.pod.spec.node_selector
+            is_selected = all(node.labels.get(key) == value for key, value in selector.items())
+            if is_selected and variant.matches(node.name, node.labels):
+                return self.requirements
+            return _refusal("NodeAffinityMismatch", "outside of the pod's node selector or affinity")
+        if variant.requirements is None:
+            return _refusal("NodeAffinityMismatch", "the pod wants a node by its name, which a new one cannot have")
+        wrong = self.requirements.conflict(variant.requirements)
+        if wrong is not None:
+            return _refusal("RequirementsConflict", _conflict_text(wrong, self.requirements.of(wrong.key)))
+        return self.requirements.narrowed(variant.requirements)
+
+    def _offered(self, types: int, requirements: Requirements) -> int:
+        return types if self.ground.node is not None else types & self.ground.table.offered(requirements)
+
+    def _nothing_offered(self, variant: Variant) -> Refusal:
+        wanted = ", ".join(sorted(one.key for one in variant.requirements or ()))
+        about = f" with what the pod requires of {wanted}" if wanted else ""
+        return _refusal("NoOffering", f"none of its instance types is available{about}")
+
+    def _best_kind(self, asked: Asked, requirements: Requirements, types: int, market: Market) -> Seat | Refusal:
+        """Return a seat on machines that serve the pod's extended resources in the same way: one pod never mixes."""
+        refusals: list[Refusal] = []
+        for kind, members in self.ground.table.by_offer(asked.shape.extended):
+            if not members & types:
+                continue
+            need = asked.shape.need_on(kind, market.classes)
+            if isinstance(need, Refusal):
+                refusals.append(need)
+                continue
+            found = self._seat(asked, need, requirements, members & types, market)
+            if isinstance(found, Seat):
+                return found
+            refusals.append(found)
+        # The kind that comes nearest says most: one that was searched before one that lacks the resource.
+        return max(refusals, key=lambda refusal: refusal.reason not in {"ResourceNotServed", "InsufficientResource"})
+
+    def _seat(
+        self, asked: Asked, need: ExtendedNeed, requirements: Requirements, types: int, market: Market
+    ) -> Seat | Refusal:
+        fitting = types & self._fitting(need.node)
+        if not fitting:
+            return self._no_room(types, need.node)
+        if not self._has_choice(fitting, requirements):
+            return self._too_little_choice()
+        claims = asked.claims(need)
+        if claims is None:
+            return Seat(types=fitting, requirements=requirements, need=need)
+        answer = market.allocator.allocate(claims, self._candidate(requirements, fitting), market.budget)
+        if isinstance(answer, Denied | Unfinished):
+            return answer.refusal
+        return self._again(answer, requirements, fitting, need)
+
+    def _again(self, answer: Allotment, requirements: Requirements, types: int, need: ExtendedNeed) -> Seat | Refusal:
+        """Filter all types again: what devices require of the place may have taken away offerings."""
+        if self.ground.node is None:
+            requirements = requirements.narrowed(answer.requirements)
+        left = self._offered(types, requirements) & self.ground.table.named(answer.types)
+        if not left:
+            text = "no instance type satisfies both scheduling and dynamic resource requirements"
+            return _refusal("NoInstanceType", text)
+        if not self._has_choice(left, requirements):
+            return self._too_little_choice()
+        return Seat(types=left, requirements=requirements, need=need, allotment=answer)
+
+    def _fitting(self, more: Resources) -> int:
+        total = dict(self.used)
+        for name, amount in more.items():
+            total[name] = total.get(name, 0) + amount
+        return self.ground.table.fitting(total)
+
+    def _no_room(self, types: int, need: Resources) -> Refusal:
+        table = self.ground.table
+        for name, amount in need.items():
+            if not types & table.fitting({name: self.used.get(name, 0) + amount}):
+                text = f"insufficient {name}, needs {amount_text(name, amount)}"
+                return _refusal("InsufficientResource", text, more=Wake.ROOM)
+        return _refusal("InsufficientResource", "no instance type has room for all that the pod requests")
+
+    def _has_choice(self, types: int, requirements: Requirements) -> bool:
+        table = self.ground.table
+        return all(
+            (types.bit_count() if key == INSTANCE_TYPE else table.values_of(key, types, requirements)) >= least
+            for key, least in self.ground.min_values
+        )
+
+    def _too_little_choice(self) -> Refusal:
+        wanted = ", ".join(f"{least} of {key}" for key, least in self.ground.min_values)
+        return _refusal("MinValues", f"too few values would remain possible, minValues asks for {wanted}")
+
+    def _candidate(self, requirements: Requirements, types: int) -> Candidate:
+        ground = self.ground
+        machines = tuple(machine.devices for machine in ground.table.members(types))
+        if ground.node is not None:
+            return Candidate.of_node_being_set_up(ground.node, machines[0], ground.node_pool)
+        return Candidate.of_node_claim(ground.name, requirements, machines, ground.node_pool)
+
+
+def _conflict_text(wanted: Requirement, known: Requirement) -> str:
+    return f"the pod requires {wanted.key} {_values(wanted)}, it has {_values(known)}"
+
+
+def _values(requirement: Requirement) -> str:
+    if requirement.excludes:
+        listed = ", ".join(sorted(requirement.values))
+        return f"other than {listed}" if listed else "of any value"
+    return " or ".join(sorted(requirement.values)) or "absent"
+
+
+def _refusal(reason: str, message: str, more: Wake = Wake.NOTHING) -> Refusal:
+    return Refusal(reason=reason, message=message, wake=ANY_CHANGE | more)

@@ -1,0 +1,234 @@
+"""Where pods go that no node takes: to a node about to have room, one being set up, a planned NodeClaim, or a new one.
+
+The order of hosts is fixed; within one kind the first that takes the pod wins, so that nodes are filled before new ones
+are made. Pods of one shape are planned together: a host that refused one of them is not asked again, since a plan only
+ever adds to it.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator
+
+import msgspec
+
+from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.inventory import MachineTable, PoolTemplate
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.outcomes import OutOfBudget, Unschedulable
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
+from dra_scheduling.provisioning.asked import Asked
+from dra_scheduling.provisioning.asking import ask
+from dra_scheduling.provisioning.hosts import Hosts
+from dra_scheduling.provisioning.limits import Limits
+from dra_scheduling.provisioning.nodeclaims import claim_name, extended, written
+from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
+from dra_scheduling.provisioning.plannednode import Ground, Market, Origin, PlannedNode, Seat
+from dra_scheduling.provisioning.wishes import Variant
+from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
+
+NO_NODE_POOL = Refusal(reason="NoNodePool", message="there is no NodePool that could make one", wake=Wake.SUPPLY)
+
+
+class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`now` is RFC 3339 text in UTC, held against the retry times of instance types. `budget` is for each pod."""
+
+    now: str = ""
+    budget: Budget = Budget()
+
+
+def provision(cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = PlanOptions()) -> ProvisioningResult:  # noqa: B008
+    """Return what is to be made for pods that no node takes now; it is counted in the cluster's inventory at once.
+
+    Pods that a NodeClaim was made for already keep it for as long as it can serve them.
+    """
+    plan = Planner(cluster, options)
+    result = plan.run(pods)
+    for claim in (*result.created, *result.extended):
+        cluster.inventory.assume(claim)
+    return result
+
+
+class _Tried:
+    """What pods of one group found out about hosts, by variant: how many of the hosts in order refused them."""
+
+    __slots__ = ("next_host", "refusals")
+
+    def __init__(self) -> None:
+        self.next_host: dict[int, int] = {}
+        self.refusals: dict[tuple[int, str], Refusal] = {}
+
+
+class Planner:
+    """One plan over the cluster as it stands; the cluster must not change until it is through."""
+
+    def __init__(self, cluster: Cluster, options: PlanOptions) -> None:
+        self._cluster = cluster
+        self._options = options
+        self._hosts = Hosts(cluster, options.budget, options.now)
+        self._limits = Limits(cluster)
+        self._tried: dict[Hashable, _Tried] = {}
+        self._opened: dict[str, PoolTemplate] = {}
+        self._joined: dict[str, list[Pod]] = {}
+        self._is_avoiding = any(
+            taint.effect == AVOIDING_EFFECT for one in cluster.inventory.templates() for taint in one.taints
+        )
+
+    def run(self, pods: Iterable[Pod]) -> ProvisioningResult:
+        """Return the plan for these pods, the largest of one priority first."""
+        nominations: list[Nomination] = []
+        refused: list[Unschedulable | OutOfBudget] = []
+        asked: list[Asked] = []
+        for pod in pods:
+            kept = self._hosts.kept_by(pod)
+            if kept is not None:
+                nominations.append(Nomination(pod=pod, node_claim=kept.name))
+                continue
+            found = ask(self._cluster, pod)
+            if isinstance(found, Refusal):
+                refused.append(_unschedulable(pod, (found,)))
+            else:
+                asked.append(found)
+        for one in sorted(asked, key=_order):
+            placed = self._place(one)
+            if isinstance(placed, Nomination):
+                nominations.append(placed)
+            else:
+                refused.append(_unschedulable(one.pod, placed))
+        return ProvisioningResult(
+            created=tuple(self._created()),
+            extended=tuple(self._extended()),
+            nominations=tuple(nominations),
+            refused=tuple(refused),
+        )
+
+    def _place(self, asked: Asked) -> Nomination | tuple[Refusal, ...]:
+        tried = self._tried.setdefault(asked.group, _Tried())
+        for number, variant in enumerate(asked.variants):
+            if not variant.avoids and not self._is_avoiding:
+                continue
+            found = self._on_known_host(asked, number, variant, tried) or self._on_new_host(
+                asked, number, variant, tried
+            )
+            if found is not None:
+                return found
+        return tuple(tried.refusals.values()) or (NO_NODE_POOL,)
+
+    def _on_known_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
+        self._hosts.replay_for(asked)
+        market = self._hosts.market
+        place = tried.next_host.get(number, 0)
+        while place < len(self._hosts.all):
+            host = self._hosts.all[place]
+            seat = self._consider(host, asked, variant, market)
+            if isinstance(seat, Seat):
+                tried.next_host[number] = place
+                return self._take(host, asked, seat, market)
+            if host.ground.origin in {Origin.SETTING_UP, Origin.PLANNED}:
+                self._note(tried, number, host.ground.origin.value, seat)
+            place += 1
+            tried.next_host[number] = place
+        return None
+
+    def _consider(self, host: PlannedNode, asked: Asked, variant: Variant, market: Market) -> Seat | Refusal:
+        first = host.consider(asked, variant, market)
+        if isinstance(first, Seat) and first.allotment is not None and self._hosts.replay(host):
+            return host.consider(asked, variant, market)
+        return first
+
+    def _on_new_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
+        for template in self._cluster.inventory.templates():
+            if (number, template.name) in tried.refusals:
+                continue
+            host = self._new_host(template, asked)
+            seat = host if isinstance(host, Refusal) else host.consider(asked, variant, self._hosts.market)
+            if isinstance(host, PlannedNode) and isinstance(seat, Seat):
+                tried.next_host[number] = len(self._hosts.all)
+                self._hosts.all.append(host)
+                self._opened[host.ground.name] = template
+                nomination = self._take(host, asked, seat, self._hosts.market)
+                self._limits.opened(template, host)
+                return nomination
+            if isinstance(seat, Refusal):
+                self._note(tried, number, template.name, seat)
+        return None
+
+    def _new_host(self, template: PoolTemplate, asked: Asked) -> PlannedNode | Refusal:
+        table: MachineTable = self._cluster.inventory.table(template)
+        types = table.everything
+        if not types:
+            return _supply("NoInstanceType", "it has no instance types")
+        types = self._limits.within(template, table)
+        if not types:
+            return _supply("LimitReached", "its limits are reached")
+        if asked.shape.has_devices:
+            types &= ~self._hosts.distrusted(table)
+            if not types:
+                return _supply("DevicesNotPublished", "its instance types have failed to publish their devices lately")
+        ground = Ground(
+            name=self._free_name(template, asked.pod),
+            origin=Origin.NEW,
+            table=table,
+            node_pool=template.name,
+            taints=template.taints,
+            min_values=template.min_values,
+        )
+        return PlannedNode(ground, template.requirements, types, {})
+
+    def _free_name(self, template: PoolTemplate, pod: Pod) -> str:
+        number = 0
+        while (name := claim_name(template.name, pod, number)) in self._cluster.inventory.claims:
+            number += 1
+        return name
+
+    def _take(self, host: PlannedNode, asked: Asked, seat: Seat, market: Market) -> Nomination:
+        host.take(asked, seat, market)
+        self._hosts.placed(host, asked, seat)
+        if host.ground.origin is Origin.THERE:
+            return Nomination(pod=asked.pod, node=host.ground.name)
+        if host.ground.origin is not Origin.NEW:
+            self._joined.setdefault(host.ground.name, []).append(asked.pod)
+        return Nomination(pod=asked.pod, node_claim=self._hosts.claim_name(host))
+
+    def _note(self, tried: _Tried, number: int, where: str, refusal: Refusal) -> None:
+        text = f"NodePool {where}: {refusal.message}" if where in self._pool_names() else f"{where}: {refusal.message}"
+        tried.refusals[number, where] = msgspec.structs.replace(refusal, message=text)
+
+    def _pool_names(self) -> frozenset[str]:
+        return frozenset(one.name for one in self._cluster.inventory.templates())
+
+    def _created(self) -> Iterator[NodeClaim]:
+        for host in self._hosts.all:
+            template = self._opened.get(host.ground.name)
+            if template is not None:
+                yield written(host, template, self._hosts.drivers_of(host))
+
+    def _extended(self) -> Iterator[NodeClaim]:
+        for host in self._hosts.all:
+            pods = self._joined.get(host.ground.name)
+            claim = self._cluster.inventory.claims.get(self._hosts.claim_name(host))
+            if pods and claim is not None:
+                yield extended(claim, pods, self._hosts.drivers_of(host))
+
+
+def _order(asked: Asked) -> tuple[object, ...]:
+    requests = asked.shape.requests
+    return (
+        -asked.pod.spec.priority,
+        not asked.shape.has_devices,
+        -requests.get("cpu"),
+        -requests.get("memory"),
+        asked.pod.rank,
+    )
+
+
+def _supply(reason: str, message: str) -> Refusal:
+    return Refusal(reason=reason, message=message, wake=Wake.SUPPLY | Wake.NODE)
+
+
+def _unschedulable(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable:
+    folded = tuple(FoldedReason(reason=one.reason, message=one.message, nodes=0) for one in fold(refusals))
+    wake = Wake.SUPPLY | Wake.POD
+    for refusal in refusals:
+        wake |= refusal.wake
+    message = "no new node: " + "; ".join(one.message for one in folded)
+    return Unschedulable(pod=pod, message=message, reasons=folded, wake=wake)
