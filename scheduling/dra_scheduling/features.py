@@ -70,9 +70,6 @@ class Features(msgspec.Struct, frozen=True):
 
 
 DEFAULT_FEATURES = Features()
-CARRIED_OUT = DEFAULT_FEATURES.without(BINDING_CONDITIONS)
-"""What a whole cluster is offered: the binder does not wait for binding conditions, so devices that have some are left
-out rather than bound too early."""
 
 
 def features_named(text: str) -> Features:
@@ -86,8 +83,4 @@ def features_named(text: str) -> Features:
         if value.lower() not in {"true", "false"}:
             raise ValueError(f"expected a comma list of GATE=true or GATE=false, got {entry}")
         switches[name] = value.lower() == "true"
-    left_out = DEFAULT_FEATURES.gates - CARRIED_OUT.gates
-    for name in sorted(left_out):
-        if switches.get(name):
-            raise ValueError(f"feature gate {name} is always off here")
-    return Features.of(switches).without(*left_out)
+    return Features.of(switches)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_binder.testing.faults import Crash, Fault, Rule
+from dra_binding.drivers import ATTACHED, BROKEN, add_waiting, later, say
 from dra_binding.world import GENERATED, NODE, POD, World
 from dra_scheduling.model.bindrequests import SUCCEEDED, BindRequest
 
@@ -22,7 +23,7 @@ async def settle(world: World, value: BindRequest) -> None:
             await world.restart()
         except Crash:
             continue
-        if world.request(value).phase:
+        if world.request(value).has_ended:
             return
 
 
@@ -57,3 +58,20 @@ def test_another_pods_place_in_a_shared_claim_is_never_lost(rules: list[Rule]) -
     asyncio.run(settle(world, world.add_shared("a")))
 
     assert "neighbour" in world.consumers("shared")
+
+
+@given(rules=RULES, lag=st.sampled_from([0.0, 0.3, 2.0]), said=st.lists(st.sampled_from([ATTACHED, BROKEN, "other"])))
+def test_a_pod_whose_device_has_to_be_made_ready_is_bound_once_or_nothing_is_left(
+    rules: list[Rule], lag: float, said: list[str]
+) -> None:
+    world = World(*rules, lag=lag)
+    value = add_waiting(world)
+    for number, condition in enumerate(said):
+        later(world, 100.0 * number, lambda condition=condition: say(world.server, condition))  # type: ignore[misc]
+
+    asyncio.run(settle(world, value))
+
+    is_bound = world.request(value).phase == SUCCEEDED
+    assert world.server.bindings == ([(world.pod().metadata.uid, NODE)] if is_bound else [])
+    assert len(world.held()) == is_bound
+    assert world.consumers("prepared") == ([POD] if is_bound else [])

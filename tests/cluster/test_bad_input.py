@@ -13,7 +13,6 @@ from dra_controlplane.server import ControlPlane
 
 COUNTERS = {"consumesCounters": [{"counterSet": "nowhere", "counters": {"memory": {"value": "1"}}}]}
 TAINTED = {"taints": [{"key": "example.com/broken", "effect": "NoSchedule"}]}
-PREPARED = {"bindsToNode": True, "bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
 
 # What is published, and what a pod that may go nowhere else says.
 BAD_SLICES: dict[str, tuple[list[Json], Json, str]] = {
@@ -21,7 +20,6 @@ BAD_SLICES: dict[str, tuple[list[Json], Json, str]] = {
     "pieces missing": ([device("gpu-0")], {"count": 3}, "updated"),
     "counters of no set": ([{**device("gpu-0"), **COUNTERS}], {}, "counter set nowhere"),
     "a tainted device": ([{**device("gpu-0"), **TAINTED}], {}, "taint"),
-    "a device that has to be prepared": ([{**device("gpu-0"), **PREPARED}], {}, "DRADeviceBindingConditions"),
 }
 
 

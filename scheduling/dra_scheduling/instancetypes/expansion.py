@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from dra_scheduling.candidates import AttributeBindings, CandidateType, Scope, TemplateDevices
-from dra_scheduling.features import CARRIED_OUT, Features
+from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.instancetypes.bindings import BoundAttribute, bound_attributes
 from dra_scheduling.instancetypes.checks import check_amounts, check_devices
 from dra_scheduling.instancetypes.devices import DriverPool, pools_of
@@ -101,7 +101,7 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return published_slices(self.devices.pools, self.devices.bound, owner, generation)
 
 
-def expand(instance_type: InstanceType, features: Features = CARRIED_OUT) -> Expanded | tuple[Fault, ...]:
+def expand(instance_type: InstanceType, features: Features = DEFAULT_FEATURES) -> Expanded | tuple[Fault, ...]:
     """Return the type ready for planning, or all that is wrong with it. The same content gives the same object."""
     return _expanded(_Content(instance_type.name, instance_type.spec), features)
 
