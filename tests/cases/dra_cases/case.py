@@ -14,6 +14,7 @@ Its fields, where every pod that is to be scheduled has to be in one of the two 
         message: text                         # or a list of texts; all must be in the message
         reasons: {InsufficientResource: 2}    # reason words and on how many nodes each holds (0: the pod as such)
     mostSteps: 20                             # the search may not take more
+    again: true                               # once all pods have ended, the same comes of others like them
     offline: why an API server cannot be brought into this state
 """
 
@@ -53,6 +54,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     assignments: dict[str, ExpectedAssignment] = {}
     pending: dict[str, ExpectedPending] = {}
     most_steps: int = 1_000
+    again: bool = False
     offline: str = ""
 
 
