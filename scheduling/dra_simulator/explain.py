@@ -79,7 +79,7 @@ def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:
         return resolved
     refusal = unsupported_refusal(pod) or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
     shape = refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
-    # Answers are kept in a shape of their own: a search that only explains is not to save scheduling one, nor its steps.
+    # Answers are kept in a shape of their own: what is only explained must not save scheduling a search, nor its steps.
     return shape if isinstance(shape, Refusal) else Shape(shape.pod, shape.resolved, shape.claims)
 
 

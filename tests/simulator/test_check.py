@@ -197,7 +197,7 @@ def test_a_name_that_no_class_can_have_is_an_error(name: str) -> None:
         ),
         (
             [HALF] * 2,
-            "error ResourceSlice s0 $.spec.pool: pool gpu.example.com/p hands out no devices: it has two devices",
+            "error ResourceSlice s1 $.spec.devices[0].name: pool gpu.example.com/p hands out no devices: it has two",
         ),
         (
             [COMPLETE],

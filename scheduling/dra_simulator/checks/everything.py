@@ -3,21 +3,26 @@
 from collections.abc import Iterator
 
 from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.base import OwnerReference
-from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.claims import ResourceClaim, ResourceClaimSpec, ResourceClaimTemplate
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.checks.classes import class_remarks
-from dra_simulator.checks.findings import Finding, Remark
+from dra_simulator.checks.findings import Finding, Remark, Remarks, Severity
+from dra_simulator.checks.fitting import Fitting
 from dra_simulator.checks.offer import Offer
 from dra_simulator.checks.pods import Surroundings, pod_remarks
+from dra_simulator.checks.pools import pool_remarks
 from dra_simulator.checks.requests import Input, claim_remarks
-from dra_simulator.checks.slices import pool_remarks, slice_remarks
+from dra_simulator.checks.slices import slice_remarks
+from dra_simulator.checks.taintrules import devices_of, rule_remarks
 from dra_simulator.complete import World, subject_of
 
 
-def check(world: World) -> tuple[Finding, ...]:
+def check(world: World, features: Features = DEFAULT_FEATURES) -> tuple[Finding, ...]:
     """Return what is wrong or suspicious, by file; what no file holds (a claim made from a template) is left out."""
     found = {
         Finding(
@@ -25,41 +30,59 @@ def check(world: World) -> tuple[Finding, ...]:
             object=str(subject_of(value)),
             path=remark.path,
             severity=remark.severity,
-            message=remark.message,
+            message=" ".join(remark.message.split()),
         )
-        for value, remark in _remarks(world)
+        for value, remark in _Checks(world, features).remarks()
     }
     return tuple(sorted({*found, *map(Finding.of_problem, world.problems)}))
 
 
-def _remarks(world: World) -> Iterator[tuple[KubernetesObject, Remark]]:
-    index = ClassIndex()
-    for device_class in world.of(DeviceClass):
-        index.apply(device_class)
-    slices = world.of(ResourceSlice)
-    given = Input(index.classes, Offer(slices))
-    of_pools = pool_remarks(slices)
-    around = Surroundings.of(world, index)
-    owners: set[OwnerReference] = set()
-    for value in world.objects:
-        if subject_of(value) not in world.files:
-            continue
+class _Checks:
+    """What objects of each kind are held against."""
+
+    __slots__ = ("_around", "_fitting", "_given", "_index", "_of_pools", "_owners", "_published", "_world")
+
+    def __init__(self, world: World, features: Features) -> None:
+        self._world = world
+        self._index = ClassIndex()
+        for device_class in world.of(DeviceClass):
+            self._index.apply(device_class)
+        slices = world.of(ResourceSlice)
+        self._given = Input(self._index.classes, Offer(slices))
+        self._fitting = Fitting(world, self._index.classes, features)
+        self._of_pools = pool_remarks(slices)
+        self._published = devices_of(slices)
+        self._around = Surroundings.of(world, self._index)
+        self._owners: set[OwnerReference] = set()
+
+    def remarks(self) -> Iterator[tuple[KubernetesObject, Remark]]:
+        """Yield every remark with its object."""
+        for value in self._world.objects:
+            if subject_of(value) in self._world.files:
+                yield from ((value, remark) for remark in self._of(value))
+
+    def _of(self, value: KubernetesObject) -> Remarks:
         match value:
             case DeviceClass():
-                remarks = class_remarks(value, index, given.offer)
+                yield from class_remarks(value, self._index, self._given.offer)
             case ResourceClaim():
-                remarks = claim_remarks(value.spec, "$.spec", given)
+                yield from self._of_claim(value.metadata.name, value.spec, "$.spec")
             case ResourceClaimTemplate():
-                remarks = claim_remarks(value.spec.spec, "$.spec.spec", given)
+                yield from self._of_claim(value.metadata.name, value.spec.spec, "$.spec.spec")
             case ResourceSlice():
-                remarks = slice_remarks(value)
-            case Pod():
-                remarks = pod_remarks(value, around) if _is_first_of_its_kind(value, owners) else iter(())
-            case _:
-                continue
-        yield from ((value, remark) for remark in remarks)
-        if value.metadata.name in of_pools and isinstance(value, ResourceSlice):
-            yield value, of_pools[value.metadata.name]
+                yield from slice_remarks(value)
+                yield from self._of_pools.get(value.metadata.name, ())
+            case DeviceTaintRule():
+                yield from rule_remarks(value, self._published)
+            case Pod() if _is_first_of_its_kind(value, self._owners):
+                yield from pod_remarks(value, self._around)
+
+    def _of_claim(self, name: str, spec: ResourceClaimSpec, path: str) -> Remarks:
+        remarks = list(claim_remarks(spec, path, self._given))
+        yield from remarks
+        # What cannot be served for a reason that has its own path needs no second remark.
+        if not any(remark.severity is Severity.ERROR or ".exactly" in remark.path for remark in remarks):
+            yield from self._fitting.remarks(name, spec, f"{path}.devices")
 
 
 def _is_first_of_its_kind(pod: Pod, owners: set[OwnerReference]) -> bool:

@@ -1,5 +1,6 @@
 """Pods: claims that are not there, and more devices than one pod can get."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from dra_scheduling.extended.choice import extended_names
@@ -38,10 +39,20 @@ def pod_remarks(pod: Pod, around: Surroundings) -> Remarks:
             if name and (kind, ObjectKey(pod.metadata.namespace, name)) not in around.claims:
                 message = f"expected a {kind} of the input, got {name}"
                 yield warning(f"$.spec.resourceClaims[{number}].{field}", message)
-    if extended_names(pod_requests(pod)):
+    names = extended_names(pod_requests(pod))
+    if names:
+        yield from _unserved(names, around)
         refusal = over_limit_everywhere(pod, around.offers, around.classes)
         if refusal is not None:
             yield error("$.spec.containers", refusal.message)
+
+
+def _unserved(names: Iterable[str], around: Surroundings) -> Remarks:
+    """Yield the resources that neither a node nor a class serves; an input without nodes or classes says nothing."""
+    offered = frozenset().union(*around.offers)
+    for name in sorted(names):
+        if name not in offered and around.classes.serving(name) is None and (around.offers or around.classes.classes):
+            yield warning("$.spec.containers", f"{name} is served by no node and by no DeviceClass of the input")
 
 
 def _offered(node: Node) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """ResourceClaims and ResourceClaimTemplates: requests, constraints, configuration."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from dra_scheduling.model.claims import (
@@ -69,9 +69,16 @@ def _wish_remarks(wish: Wish, path: str, given: Input) -> Remarks:
 
 
 def _name_remarks(asked: DeviceClaim, path: str) -> Remarks:
-    seen = Counter(request.name for request in asked.requests)
+    yield from _repeated((request.name for request in asked.requests), f"{path}.requests", "requests")
+    for number, request in enumerate(asked.requests):
+        names = (alternative.name for alternative in request.first_available)
+        yield from _repeated(names, f"{path}.requests[{number}].firstAvailable", "alternatives")
+
+
+def _repeated(names: Iterable[str], path: str, what: str) -> Remarks:
+    seen = Counter(names)
     for name in sorted(name for name, times in seen.items() if times > 1):
-        yield error(f"{path}.requests", f"expected requests of different names, {name} is there {seen[name]} times")
+        yield error(path, f"expected {what} of different names, {name} is there {seen[name]} times")
 
 
 def _count_remarks(asked: DeviceClaim, path: str) -> Remarks:
