@@ -20,6 +20,7 @@ from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.quantity import Quantity
 from dra_scheduling.wire.paths import with_keys
+from dra_scheduling.wire.sharing import share_parts
 
 KubernetesObject = (
     Node
@@ -115,6 +116,8 @@ def read_as(kind: type[T], raw: object) -> T:
             problem, path = _parts(error)
             path = with_keys(path, whole, lambda variant: _first_problem(kind, variant))
             raise InvalidObjectError(_subject(raw, kind.__name__), path, problem) from error
+    if isinstance(value, ResourceSlice):
+        share_parts(value)
     metadata = getattr(value, "metadata", None)
     if kind in API_OF and not getattr(metadata, "name", ""):
         raise InvalidObjectError(_subject(raw, kind.__name__), "$.metadata.name", "expected a name")
