@@ -51,6 +51,7 @@ class Board:
         found = self._verdicts.get(wish)
         if found is None:
             matching = usable = failed = lacking = tainted = 0
+            taints: dict[str, None] = {}
             for offset, pool, _ in self.pools:
                 part = pool.verdict(wish)
                 matching |= part.matching << offset
@@ -58,8 +59,14 @@ class Board:
                 failed |= part.failed << offset
                 lacking |= part.lacking << offset
                 tainted |= part.tainted << offset
+                taints |= dict.fromkeys(part.taints)
             found = self._verdicts[wish] = Verdict(
-                matching=matching, usable=usable, failed=failed, lacking=lacking, tainted=tainted
+                matching=matching,
+                usable=usable,
+                failed=failed,
+                lacking=lacking,
+                tainted=tainted,
+                taints=tuple(taints),
             )
         return found
 

@@ -212,9 +212,13 @@ def claims_of(asks: Sequence[Ask]) -> str:
 
 def quoted(names: Iterable[str]) -> str:
     """Return the first names in quotes and the number of the others."""
-    listed = list(names)
-    shown = ", ".join(f'"{name}"' for name in listed[:SHOWN])
-    return shown if len(listed) <= SHOWN else f"{shown} and {len(listed) - SHOWN} more"
+    return listed([f'"{name}"' for name in names])
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return the first texts and the number of the others."""
+    shown = ", ".join(texts[:SHOWN])
+    return shown if len(texts) <= SHOWN else f"{shown} and {len(texts) - SHOWN} more"
 
 
 def devices(count: int, *kind: str) -> str:
@@ -246,7 +250,8 @@ def _left_out(wish: Wish, board: Board) -> list[str]:
             counts[name] = counts.get(name, 0) + count
     told = [f"{devices(count, 'matching')} left out, feature {name} is off" for name, count in counts.items()]
     if verdict.tainted:
-        told.append(f"{devices(verdict.tainted.bit_count(), 'matching')} left out for taints that are not tolerated")
+        tainted = devices(verdict.tainted.bit_count(), "matching")
+        told.append(f"{tainted} left out for taints that are not tolerated: {listed(verdict.taints)}")
     if verdict.lacking:
         told.append(f"{devices(verdict.lacking.bit_count())} left out for lack of the capacity that is asked for")
     return told

@@ -2,7 +2,8 @@
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -15,7 +16,7 @@ from dra_scheduling.pools.attributes import AttributeKey, AttributeSource, deriv
 from dra_scheduling.pools.bits import members
 from dra_scheduling.pools.counters import CounterState
 from dra_scheduling.pools.faces import Asking, Face, face_of
-from dra_scheduling.pools.pieces import MAX_KEPT_ANSWERS, Piece, Placement
+from dra_scheduling.pools.pieces import MAX_KEPT_ANSWERS, Piece, Placement, Tainting
 from dra_scheduling.pools.selections import Selection, Wish
 from dra_scheduling.pools.sharing import Amounts, portion, room, satisfies
 from dra_scheduling.pools.stock import NO_PROFILE, Profile, Spending, Stock
@@ -61,7 +62,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Which devices a wish means (`matching`), and which of those may be handed out at all (`usable`).
 
     Not meant are devices on which a selector failed (`failed`) and selected ones that can never give the capacity asked
-    for (`lacking`). `tainted` ones are meant, and not usable because a taint is not tolerated.
+    for (`lacking`). `tainted` ones are meant, and not usable because a taint is not tolerated: one of `taints`.
     """
 
     matching: int
@@ -69,6 +70,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     lacking: int = 0
     tainted: int = 0
+    taints: tuple[str, ...] = ()
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
@@ -283,19 +285,23 @@ class NodePool:
 
     def _judge(self, wish: Wish) -> Verdict:
         selected, failed = self._select(wish.selection)
-        closed = tainted = 0
+        closed = 0
+        taints: dict[Tainting, int] = {}
         for sight in self.sights:
             closed |= sight.piece.unusable << sight.offset
             if sight.piece.taints:
-                tainted |= sight.piece.closed_to(wish.tolerations) << sight.offset
+                for taint, devices in sight.piece.closed_to(wish.tolerations).items():
+                    taints[taint] = taints.get(taint, 0) | devices << sight.offset
         lacking = self._lacking(wish, selected)
         matching = selected & ~lacking
+        tainted = reduce(or_, taints.values(), 0)
         return Verdict(
             matching=matching,
             usable=matching & ~closed & ~tainted,
             failed=failed,
             lacking=lacking,
             tainted=matching & tainted & ~closed,
+            taints=tuple(sorted(str(taint) for taint, devices in taints.items() if devices & matching & ~closed)),
         )
 
     def _lacking(self, wish: Wish, selected: int) -> int:

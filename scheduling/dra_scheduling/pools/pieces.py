@@ -1,6 +1,7 @@
 """A ResourceSlice with what is worked out about its devices once and for all of its life."""
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -106,6 +107,18 @@ def reached_from(placements: Placements, place: NodePlace) -> int:
     return mask
 
 
+class Tainting(NamedTuple):
+    """A taint of a device, and the DeviceTaintRule that it comes from; an empty name where the slice says so."""
+
+    taint: Taint
+    rule: str = ""
+
+    def __str__(self) -> str:
+        key, value, effect = self.taint.key, self.taint.value, self.taint.effect
+        text = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
+        return f"{text} of DeviceTaintRule {self.rule}" if self.rule else text
+
+
 class Piece:
     """A slice. Masks number its devices from bit 0 on, in the order in which the slice lists them."""
 
@@ -150,7 +163,7 @@ class Piece:
         self.unusable = 0
         for mask in self.needs.values():
             self.unusable |= mask
-        self.taints: dict[int, tuple[Taint, ...]] = {}
+        self.taints: dict[int, tuple[Tainting, ...]] = {}
         self.follow(rules)
         self._answers: dict[Program, tuple[int, int, int]] = {}
 
@@ -161,11 +174,11 @@ class Piece:
             return
         mine = [rule for rule in rules if self.is_selected_by(rule)]
         for number, device in enumerate(self.devices):
-            taints = device.taints
+            taints = [Tainting(taint) for taint in device.taints]
             if mine:
                 id_ = DeviceID(*self.key, device.name)
-                taints = (*taints, *(rule.spec.taint for rule in mine if _selects(rule, id_)))
-            blocking = tuple(taint for taint in taints if taint.effect in BLOCKING_EFFECTS)
+                taints += [Tainting(rule.spec.taint, rule.metadata.name) for rule in mine if _selects(rule, id_)]
+            blocking = tuple(one for one in taints if one.taint.effect in BLOCKING_EFFECTS)
             if blocking:
                 self.taints[number] = blocking
 
@@ -174,13 +187,14 @@ class Piece:
         selector, pool = rule.spec.device_selector, self.key
         return selector is not None and selector.driver in {None, pool.driver} and selector.pool in {None, pool.pool}
 
-    def closed_to(self, tolerations: tuple[Toleration, ...]) -> int:
-        """Return the devices with a taint that none of the tolerations covers."""
-        mask = 0
+    def closed_to(self, tolerations: tuple[Toleration, ...]) -> dict[Tainting, int]:
+        """Return the taints that none of the tolerations covers, with the devices that have them."""
+        found: dict[Tainting, int] = {}
         for number, taints in self.taints.items():
-            if not all(any(toleration.tolerates(taint) for toleration in tolerations) for taint in taints):
-                mask |= 1 << number
-        return mask
+            for one in taints:
+                if not any(toleration.tolerates(one.taint) for toleration in tolerations):
+                    found[one] = found.get(one, 0) | 1 << number
+        return found
 
     def visible_on(self, place: NodePlace) -> int:
         """Return the devices that the node reaches."""
