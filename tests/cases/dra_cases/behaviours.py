@@ -124,7 +124,7 @@ TEMPLATE = """# Behaviours
 What is known of allocators for devices, as {total} numbers in series: what the tests of Kubernetes' and Karpenter's
 own allocators demand, and the faults that were found in both. `tests/scheduling/behaviours.yaml` names the case or test
 that shows each of them; the name of the case says what happens. A test holds file, cases and this page together.
-To look some up:
+How NodeClaims come to be, wait and go is not part of the list. To look some numbers up:
 
 ```
 PYTHONPATH=tests/cases .venv/bin/python -m dra_cases.behaviours AL199 K206
