@@ -28,9 +28,12 @@ DONE, SAYS_NO = 0, 1
 
 
 def run_simulate(arguments: argparse.Namespace) -> int:
-    """Play the scheduler on the input and print what it does. Raises `UnusableInputError`."""
+    """Play the scheduler on the input and print what it does.
+
+    Raises `UnusableInputError` where some of the input cannot be used, once the rest has been scheduled without it.
+    """
     world = complete(load(arguments.paths), arguments.namespace)
-    if world.problems:
+    if world.problems and not world.objects:
         raise UnusableInputError(*world.problems)
     listener = _listener(world, arguments.explain, arguments.namespace)
     with _trace(arguments.trace) as trace:
@@ -44,6 +47,8 @@ def run_simulate(arguments: argparse.Namespace) -> int:
         result["explanation"] = story_in_plain_values(story)
         blocks += story_blocks(story)
     emit(result, blocks, arguments.output, sys.stdout)
+    if world.problems:
+        raise UnusableInputError(*world.problems)
     _mention_ignored(world)
     return SAYS_NO if arguments.fail_on_pending and simulation.pending else DONE
 
@@ -64,7 +69,13 @@ def run_check(arguments: argparse.Namespace) -> int:
 
 
 def _listener(world: World, name: str | None, namespace: str) -> Listener | None:
-    return None if name is None else Listener(pod_called(name, world.of(Pod), namespace, "--explain"))
+    if name is None:
+        return None
+    try:
+        return Listener(pod_called(name, world.of(Pod), namespace, "--explain"))
+    except UnusableInputError as error:
+        # The pod may be missing because it cannot be read.
+        raise UnusableInputError(*world.problems, *error.problems) from error
 
 
 @contextmanager

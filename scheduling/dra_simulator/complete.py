@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.wire import InvalidObjectError, KubernetesObject, UnknownKindError, key_of, read, read_as
@@ -111,6 +112,10 @@ class _Reader:
         else:
             if self._is_new(subject_of(value), manifest):
                 self.values.append(value)
+                # Of the kinds that are read, the only one whose pods a controller creates.
+                workload = workload_of(manifest.raw) if isinstance(value, DaemonSet) else None
+                if workload is not None:
+                    self.workloads.append(workload)
 
     def _sort_unknown(self, manifest: Manifest, api: str) -> None:
         if api == "scheduling.k8s.io/v1 PriorityClass":

@@ -77,10 +77,24 @@ def test_a_pending_pod_is_no_failure_unless_asked_for() -> None:
 def test_input_that_cannot_be_used_ends_with_2_and_one_line_a_problem(write: Write) -> None:
     write("a.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: no}")
     write("b.yaml", 'apiVersion: v1\nkind: Node\nmetadata: {name: "two\\nlines"}\nstatus: {allocatable: {cpu: no}}')
-    ended = dra("simulate", "a.yaml", "b.yaml", "c.yaml", PLACED)
+    ended = dra("simulate", "a.yaml", "b.yaml", "c.yaml")
     assert (ended.code, ended.out) == (2, "")
     assert [line.split(": ")[0] for line in ended.problems] == ["a.yaml", "b.yaml", "c.yaml"]
     assert ended.problems[0] == "a.yaml: Pod default/a: $.spec.containers: Expected `array`, got `bool`"
+
+
+def test_what_can_be_used_is_scheduled_as_if_the_rest_were_not_there(write: Write) -> None:
+    broken = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: 1}"
+    ended = dra("simulate", write("broken.yaml", broken), PLACED)
+    assert (ended.code, ended.out) == (2, dra("simulate", PLACED).out)
+    assert ended.problems == ["broken.yaml: ResourceSlice s: $.spec.driver: Expected `str`, got `int`"]
+
+
+def test_a_pod_that_cannot_be_read_is_told_apart_from_one_that_is_not_there(write: Write) -> None:
+    broken = "apiVersion: v1\nkind: Pod\nmetadata: {name: broken}\nspec: {containers: no}"
+    ended = dra("simulate", write("broken.yaml", broken), PLACED, "--explain", "broken")
+    assert (ended.code, ended.out) == (2, "")
+    assert [line.split(": ")[0] for line in ended.problems] == ["broken.yaml", "--explain"]
 
 
 def test_objects_of_unknown_kinds_are_mentioned() -> None:
