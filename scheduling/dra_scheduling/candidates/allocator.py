@@ -49,6 +49,7 @@ class CandidateAllocator:
         self._replanning = replanning
         self._tracker = Tracker(ledger, replanning.holders)
         self._records: Records = {}
+        self._recorded: dict[str, set[ObjectKey]] = {}
         self._reached: dict[str, Reached] = {}
 
     @property
@@ -86,6 +87,7 @@ class CandidateAllocator:
             self._tracker.hold(allotment.candidate, one.name, (use for claim in one.claims for use in claim.uses))
         for number, key in enumerate(allotment.searched):
             by_type = {one.name: one.claims[number] for one in allotment.served}
+            self._recorded.setdefault(allotment.candidate, set()).add(key)
             self._records[key] = ClaimRecord(candidate=allotment.candidate, by_type=by_type)
         if allotment.reached is not None:
             self._reached[allotment.candidate] = allotment.reached
@@ -95,11 +97,13 @@ class CandidateAllocator:
         going = self._holding(candidate) & frozenset(types)
         for name in sorted(going):
             self._tracker.release(candidate, name)
-        for key, record in tuple(self._records.items()):
-            if record.candidate == candidate and going & frozenset(record.by_type):
+        for key in sorted(self._recorded.get(candidate, ())) if going else ():
+            record = self._records[key]
+            if going & frozenset(record.by_type):
                 left = record.without(going)
                 if left is None:
                     del self._records[key]
+                    self._recorded[candidate].discard(key)
                 else:
                     self._records[key] = left
 
@@ -109,7 +113,7 @@ class CandidateAllocator:
 
     def _holding(self, candidate: str) -> frozenset[str]:
         """Return the types of the candidate that hold devices or stand for a claim."""
-        records = (record for record in self._records.values() if record.candidate == candidate)
+        records = (self._records[key] for key in self._recorded.get(candidate, ()))
         return self._tracker.types_of(candidate).union(*(record.by_type for record in records))
 
     def _without_search(self, candidate: Candidate, settled: Settled, types: tuple[CandidateType, ...]) -> Allotment:

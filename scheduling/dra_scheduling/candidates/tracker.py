@@ -21,7 +21,7 @@ class Tracker:
         self._ledger = ledger
         self._freed = freed
         self._published: dict[PoolKey, dict[str, dict[str, Uses]]] = {}
-        self._templates: dict[tuple[str, str], dict[PoolKey, Uses]] = {}
+        self._templates: dict[str, dict[str, dict[PoolKey, Uses]]] = {}
         self._seeds: dict[PoolKey, Seed] = {}
         self._seen: dict[tuple[PoolKey, str, Uses], SeenDevices | None] = {}
         self.revision = 0
@@ -34,7 +34,7 @@ class Tracker:
                 continue
             key = use.device.pool_key
             if use.is_template:
-                held = self._templates.setdefault((candidate, instance_type), {})
+                held = self._templates.setdefault(candidate, {}).setdefault(instance_type, {})
                 held[key] = (*held.get(key, ()), use)
             else:
                 by_type = self._published.setdefault(key, {}).setdefault(candidate, {})
@@ -43,7 +43,10 @@ class Tracker:
     def release(self, candidate: str, instance_type: str) -> None:
         """Let one type of a candidate hold nothing any more."""
         self._changed()
-        self._templates.pop((candidate, instance_type), None)
+        own = self._templates.get(candidate, {})
+        own.pop(instance_type, None)
+        if not own:
+            self._templates.pop(candidate, None)
         for key, by_candidate in tuple(self._published.items()):
             by_type = by_candidate.get(candidate)
             if by_type is None:
@@ -56,9 +59,8 @@ class Tracker:
 
     def types_of(self, candidate: str) -> frozenset[str]:
         """Return the types through which a candidate holds anything."""
-        templates = {name for holder, name in self._templates if holder == candidate}
         published = (by_candidate.get(candidate, {}) for by_candidate in self._published.values())
-        return frozenset(templates.union(*published))
+        return frozenset(self._templates.get(candidate, {})).union(*published)
 
     def own_published(self, candidate: str, instance_type: str, key: PoolKey) -> Uses:
         """Return what a type holds itself of a published pool."""
@@ -66,7 +68,7 @@ class Tracker:
 
     def own_templates(self, candidate: str, instance_type: str, key: PoolKey) -> Uses:
         """Return what a type holds of its template pool."""
-        return self._templates.get((candidate, instance_type), {}).get(key, ())
+        return self._templates.get(candidate, {}).get(instance_type, {}).get(key, ())
 
     def seen(self, pool: Pool, candidate: str, own: Uses) -> SeenDevices | None:
         """Return what is taken of a published pool for a type that holds `own` of it; None where nothing is."""

@@ -24,7 +24,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """An instance type, or a node that exists: what it is like, what it has room for, and its devices by type.
 
     `offerings` are those available, the cheapest first. `capacity` counts towards the limits of a NodePool;
-    `allocatable` is what pods may take, in base units.
+    `allocatable` is what pods may take, in base units. Machines whose `alike` is the same have the same devices.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     allocatable: Mapping[str, int] = {}
     capacity: Mapping[str, int] = {}
     devices: CandidateType
+    alike: int = 0
 
     def price_within(self, requirements: Requirements) -> float | None:
         """Return the lowest price under these requirements, None where the type cannot be had."""
@@ -42,10 +43,17 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         return next((one.price for one in self.offerings if within.conflict(one.requirements) is None), None)
 
 
+class Kin(msgspec.Struct, frozen=True, kw_only=True):
+    """Machines that have the same devices, as bits: what holds of the devices of the first holds of all of them."""
+
+    first: Machine
+    members: int
+
+
 class MachineTable:
     """Some machines in the order of their names; sets of them are bits, and every question is answered once."""
 
-    __slots__ = ("_at_least", "_by_offer", "_offered", "_prices", "_within", "everything", "machines")
+    __slots__ = ("_at_least", "_by_offer", "_candidates", "_offered", "_within", "everything", "kin", "machines")
 
     def __init__(self, machines: Iterable[Machine]) -> None:
         self.machines: Sequence[Machine] = sorted(machines, key=lambda machine: machine.name)
@@ -53,8 +61,10 @@ class MachineTable:
         self._at_least: dict[str, tuple[list[int], list[int]]] = {}
         self._by_offer: dict[frozenset[str], tuple[tuple[frozenset[str], int], ...]] = {}
         self._offered: dict[Hashable, int] = {}
-        self._prices: dict[Hashable, tuple[float, ...]] = {}
+        self._candidates: dict[int, tuple[CandidateType, ...]] = {}
         self._within: dict[tuple[tuple[str, int], ...], int] = {}
+
+        self.kin = tuple(_kin_of(self.machines))
 
     def __len__(self) -> int:
         """The number of machines."""
@@ -63,6 +73,32 @@ class MachineTable:
     def members(self, mask: int) -> Iterator[Machine]:
         """Yield the machines of a set, by name."""
         return (self.machines[number] for number in members(mask))
+
+    def candidates(self, mask: int) -> tuple[CandidateType, ...]:
+        """Return a set of machines as the allocator is asked about them: those with the same devices are one type.
+
+        The type has the name of the first such machine of the table, whether or not that one is in the set.
+        """
+        found = self._candidates.get(mask)
+        if found is None:
+            found = tuple(_candidate_of(one.first, self.members(one.members & mask)) for one in self._kin_in(mask))
+            if len(self._candidates) >= MAX_KEPT_ANSWERS:
+                self._candidates.clear()
+            self._candidates[mask] = found
+        return found
+
+    def with_devices_of(self, names: Iterable[str]) -> int:
+        """Return the machines that have the devices of these types of `candidates`."""
+        wanted = frozenset(names)
+        mask = 0
+        for one in self.kin:
+            if one.first.name in wanted:
+                mask |= one.members
+        return mask
+
+    def kin_names(self, mask: int) -> tuple[str, ...]:
+        """Return the names that the machines of a set have for the allocator."""
+        return tuple(one.first.name for one in self._kin_in(mask))
 
     def names(self, mask: int) -> tuple[str, ...]:
         """Return the names of a set of machines, in order."""
@@ -137,6 +173,9 @@ class MachineTable:
                 most[name] = max(most.get(name, 0), amount)
         return Resources(most)
 
+    def _kin_in(self, mask: int) -> Iterator[Kin]:
+        return (one for one in self.kin if one.members & mask)
+
     def _having(self, name: str, amount: int) -> int:
         known = self._at_least.get(name)
         if known is None:
@@ -155,6 +194,21 @@ class MachineTable:
         if len(answers) >= MAX_KEPT_ANSWERS:
             answers.clear()
         answers[key] = mask  # type: ignore[index]
+
+
+def _kin_of(machines: Sequence[Machine]) -> Iterator[Kin]:
+    firsts: dict[int, Machine] = {}
+    masks: dict[int, int] = {}
+    for number, machine in enumerate(machines):
+        firsts.setdefault(machine.alike, machine)
+        masks[machine.alike] = masks.get(machine.alike, 0) | 1 << number
+    for alike, first in firsts.items():
+        yield Kin(first=first, members=masks[alike])
+
+
+def _candidate_of(first: Machine, members: Iterable[Machine]) -> CandidateType:
+    offerings = dict.fromkeys(offering for machine in members for offering in machine.devices.offerings)
+    return msgspec.structs.replace(first.devices, offerings=tuple(offerings))
 
 
 def _key_of(requirements: Requirements) -> Hashable:

@@ -24,6 +24,7 @@ def machine_of(expanded: Expanded) -> Machine:
         allocatable=dict(expanded.allocatable.items()),
         capacity=in_base_units(expanded.capacity.items()),
         devices=expanded.candidate,
+        alike=id(expanded.devices),
     )
 
 

@@ -95,7 +95,7 @@ class Hosts:
         """Return the drivers whose devices have to appear on the node: of template devices that pods are to have."""
         claim = self._cluster.inventory.claims.get(host.ground.name)
         found = set(requested_drivers(claim)) if claim is not None else set[str]()
-        left = frozenset(host.ground.table.names(host.types))
+        left = frozenset(host.ground.table.kin_names(host.types))
         records = self.market.allocator.records
         for key in self._claims.get(host.ground.name, ()):
             record = records.get(key)

@@ -108,7 +108,7 @@ class PlannedNode:
             market.allocator.commit(seat.allotment)
             self.devices_kept = True
         if self.devices_kept:
-            market.allocator.retain(self.ground.name, self.ground.table.names(self.types))
+            market.allocator.retain(self.ground.name, self.ground.table.kin_names(self.types))
 
     def charge(self, asked: Asked, need: ExtendedNeed) -> None:
         """Let the pod take its room, whatever devices it has."""
@@ -195,7 +195,7 @@ class PlannedNode:
         """Filter all types again: what devices require of the place may have taken away offerings."""
         if self.ground.node is None:
             requirements = requirements.narrowed(answer.requirements)
-        left = self._offered(types, requirements) & self.ground.table.named(answer.types)
+        left = self._offered(types, requirements) & self.ground.table.with_devices_of(answer.types)
         if not left:
             text = "no instance type satisfies both scheduling and dynamic resource requirements"
             return _refusal("NoInstanceType", text)
@@ -230,10 +230,11 @@ class PlannedNode:
 
     def _candidate(self, requirements: Requirements, types: int) -> Candidate:
         ground = self.ground
-        machines = tuple(machine.devices for machine in ground.table.members(types))
+        candidates = ground.table.candidates(types)
         if ground.node is not None:
-            return Candidate.of_node_being_set_up(ground.node, machines[0], ground.node_pool)
-        return Candidate.of_node_claim(ground.name, requirements, machines, ground.node_pool)
+            found = Candidate.of_node_being_set_up(ground.node, candidates[0], ground.node_pool)
+            return msgspec.structs.replace(found, name=ground.name)
+        return Candidate.of_node_claim(ground.name, requirements, candidates, ground.node_pool)
 
 
 def _conflict_text(wanted: Requirement, known: Requirement) -> str:
