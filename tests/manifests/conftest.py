@@ -8,7 +8,15 @@ from dra_controlplane.client import ApiClient, Json, path_of
 from dra_controlplane.installation import apply_crds
 
 ROOT = Path(__file__).parents[2]
-CLUSTER_SCOPED = {"Namespace", "Node", "ClusterRole", "ClusterRoleBinding", "DeviceClass", "ResourceSlice"}
+NODE_KINDS = {"InstanceType", "NodeClaim", "NodePool"}
+CLUSTER_SCOPED = NODE_KINDS | {
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "DeviceClass",
+    "Namespace",
+    "Node",
+    "ResourceSlice",
+}
 
 
 @pytest.fixture(scope="session")

@@ -49,10 +49,10 @@ class Devices(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 class Expanded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """An InstanceType that is sound.
 
-    `requirements` are what is known of the labels of its nodes, `labels` those of one value. `offerings` are all of
-    them, cheapest first. `capacity` and `offered` (what is left for pods) are as a node's status has them,
-    `allocatable` is the latter in base units. `drivers` holds the number of devices of each driver. `candidate` is what
-    an allocator asks of it.
+    `name` is what its nodes have as `node.kubernetes.io/instance-type`, `requirements` are what is known of all their
+    labels, `labels` those of one value. `offerings` are all of them, cheapest first. `capacity` and `offered` (what is
+    left for pods) are as a node's status has them, `allocatable` is the latter in base units. `drivers` holds the
+    number of devices of each driver. `candidate` is what an allocator asks of it.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 def expand(instance_type: InstanceType, features: Features = DEFAULT_FEATURES) -> Expanded | tuple[Fault, ...]:
     """Return the type ready for planning, or all that is wrong with it. The same content gives the same object."""
-    return _expanded(_Content(instance_type.name, instance_type.spec), features)
+    return _expanded(_Content(instance_type.instance_type, instance_type.spec), features)
 
 
 def attribute_bindings(types: Mapping[str, Iterable[Expanded]]) -> AttributeBindings:

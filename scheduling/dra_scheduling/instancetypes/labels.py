@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 from dra_scheduling.instancetypes.faults import Findings
-from dra_scheduling.model.instancetypes import InstanceOffering, InstanceTypeSpec
+from dra_scheduling.model.instancetypes import INSTANCE_TYPE_LABEL, InstanceOffering, InstanceTypeSpec
 from dra_scheduling.quantity import Quantity
 from dra_scheduling.requirements import Requirement, Requirements, under_present_name
 
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
-INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 OF_THE_NODE = frozenset({HOSTNAME_LABEL, NODE_POOL_LABEL})
@@ -52,18 +51,18 @@ def certain_labels(requirements: Requirements) -> dict[str, str]:
 
 
 def _own_requirements(name: str, spec: InstanceTypeSpec, findings: Findings) -> Requirements:
-    known = Requirements.of_new_node(
-        Requirement(key=INSTANCE_TYPE_LABEL, values=frozenset((name,))),
-    )
+    known = {INSTANCE_TYPE_LABEL: Requirement(key=INSTANCE_TYPE_LABEL, values=frozenset((name,)))}
     for number, written in enumerate(spec.requirements):
         path = f"spec.requirements[{number}]"
         wanted = under_present_name(Requirement.of(written))
         if wanted.key in OF_THE_NODE:
             findings.fault(f"{path}.key", f"{wanted.key} is not a label of a type, each node has its own")
-        if known.conflict((wanted,)) is not None:
+        before = known.get(wanted.key)
+        both = wanted if before is None else before.intersect(wanted)
+        if both.is_impossible:
             findings.fault(path, f"no node can meet this and what else is said of {wanted.key}")
-        known = known.narrowed((wanted,))
-    return known
+        known[wanted.key] = both
+    return Requirements.of_new_node(*known.values())
 
 
 def _check_offerings(spec: InstanceTypeSpec, own: Requirements, findings: Findings) -> None:

@@ -8,6 +8,7 @@ from dra_scheduling.instancetypes.expansion import Expanded
 from dra_scheduling.instancetypes.faults import Fault
 from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.instancetypes import DriverDevices, InstanceType, InstanceTypeStatus
+from dra_scheduling.quantity import NANO_PER_UNIT, Quantity
 
 VALID = "Valid"
 MOST_SHOWN = 5
@@ -36,8 +37,13 @@ def _said(expanded: Expanded) -> InstanceTypeStatus:
         device_count=sum(expanded.drivers.values()),
         drivers=drivers,
         devices=", ".join(f"{one.devices} {one.driver}" for one in drivers),
-        cheapest_price=min(prices, default=None),
+        cheapest_price=_decimal(min(prices)) if prices else "",
     )
+
+
+def _decimal(price: Quantity) -> str:
+    whole, rest = divmod(price.nano, NANO_PER_UNIT)
+    return f"{whole}.{rest:09}".rstrip("0").rstrip(".")
 
 
 def _text(faults: Sequence[Fault]) -> str:

@@ -7,6 +7,7 @@ from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.slices import Counter, DeviceAttribute, DeviceCapacity, DeviceCounterConsumption
 from dra_scheduling.quantity import Quantity
 
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 NODE_CLASS_LABEL = "dra-scheduler.dev/node-class"
 """On an InstanceType: the name of the only node class that it belongs to. Without it, it belongs to all of them."""
 
@@ -88,13 +89,13 @@ class DriverDevices(Value, frozen=True):
 
 
 class InstanceTypeStatus(Value, frozen=True):
-    """What the operator makes of it. `devices` is the text of `drivers` for a table."""
+    """What the operator makes of it. `devices` is the text of `drivers` for a table, `cheapest_price` a decimal."""
 
     conditions: tuple[Condition, ...] = ()
     device_count: int = 0
     drivers: tuple[DriverDevices, ...] = ()
     devices: str = ""
-    cheapest_price: Quantity | None = None
+    cheapest_price: str = ""
     device_failures: int = 0
     """How often in a row a node of the type did not publish the devices that it was to have."""
     retry_after: str = ""
@@ -102,7 +103,7 @@ class InstanceTypeStatus(Value, frozen=True):
 
 
 class InstanceType(Value, frozen=True):
-    """A kind of machine; its name is the value of the label `node.kubernetes.io/instance-type`."""
+    """A kind of machine."""
 
     metadata: ObjectMeta
     spec: InstanceTypeSpec
@@ -110,8 +111,17 @@ class InstanceType(Value, frozen=True):
 
     @property
     def name(self) -> str:
-        """The type's name."""
+        """The object's name."""
         return self.metadata.name
+
+    @property
+    def instance_type(self) -> str:
+        """What its nodes have as `node.kubernetes.io/instance-type`: its name, unless a requirement says otherwise.
+
+        Names of objects have neither capitals nor underscores, which names of machines may have.
+        """
+        written = (one for one in self.spec.requirements if one.key == INSTANCE_TYPE_LABEL and one.operator == "In")
+        return next((one.values[0] for one in written if len(one.values) == 1), self.name)
 
     def belongs_to(self, node_class: str) -> bool:
         """Whether node pools of that node class may use it."""
