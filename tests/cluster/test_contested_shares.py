@@ -1,0 +1,83 @@
+"""Two schedulers give out shares of the same devices: for a moment it may be too much, but never for good."""
+
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+
+import pytest
+
+from dra_cluster import objects
+from dra_cluster.mirror import CLAIMS, PODS
+from dra_cluster.objects import device, from_template
+from dra_cluster.world import World
+from dra_controlplane.client import Json
+from dra_controlplane.server import ControlPlane
+
+NODES, PODS_EACH = 3, 10
+UNITS, WANTED = 10, 3
+FITTING = NODES * (UNITS // WANTED)
+
+
+@pytest.fixture
+def contest(world: World, control_plane: ControlPlane) -> Iterator[World]:
+    """Another scheduler is at work on the same devices."""
+    world.is_contested = True
+    component = control_plane.start_scheduler()
+    yield world
+    component.kill()
+
+
+def bound_pods(world: World) -> list[str]:
+    return sorted(
+        pod["metadata"]["name"] for pod in world.mirror.items(PODS, world.namespace) if "nodeName" in pod["spec"]
+    )
+
+
+def consumed(world: World) -> Counter[tuple[str, str]]:
+    """How many units of each device claims have."""
+    units: Counter[tuple[str, str]] = Counter()
+    for claim in world.mirror.items(CLAIMS, world.namespace):
+        allocation = (claim.get("status") or {}).get("allocation") or {"devices": {"results": []}}
+        for result in allocation["devices"]["results"]:
+            units[result["pool"], result["device"]] += int(Fraction(result["consumedCapacity"]["units"]))
+    return units
+
+
+def sharing(world: World, name: str, **fields: object) -> str:
+    """A node whose one device has some units to share."""
+    node = world.node(name)
+    capacity: Json = {"units": {"value": str(UNITS), "requestPolicy": {"default": "1", "validRange": {"min": "1"}}}}
+    world.publish(node, [{**device("gpu-0"), "allowMultipleAllocations": True, "capacity": capacity, **fields}])
+    return node
+
+
+def wanting(world: World, units: int = WANTED) -> None:
+    """A template that wants so many units."""
+    request = objects.request("gpu", world.gpu_class(), capacity={"requests": {"units": str(units)}})
+    world.create(objects.template("gpus", request))
+
+
+def test_two_schedulers_never_leave_a_device_overdrawn(contest: World) -> None:
+    for number in range(NODES):
+        sharing(contest, f"n{number}")
+    wanting(contest)
+    for number in range(PODS_EACH):
+        contest.pod(f"theirs-{number}", from_template("gpu", "gpus"), schedulerName="default-scheduler")
+        contest.pod(f"ours-{number}", from_template("gpu", "gpus"))
+
+    def is_full() -> bool:
+        return len(bound_pods(contest)) == FITTING and sorted(consumed(contest).values()) == [9] * NODES
+
+    contest.mirror.until(is_full, "every device to be full and none overdrawn", seconds=60)
+
+
+def test_shares_of_another_schedulers_pods_count(contest: World) -> None:
+    node = sharing(contest, "n1")
+    wanting(contest, 6)
+    contest.pod("theirs", from_template("gpu", "gpus"), schedulerName="default-scheduler")
+    contest.bound("theirs")
+    contest.pod("ours", from_template("gpu", "gpus"))
+
+    contest.pending("ours", "gpu")
+    contest.remove(PODS, "theirs")
+    assert contest.bound("ours") == node
