@@ -19,6 +19,7 @@ OTHER_ZONE = piece("other", device("z"), pool="q", count=2, nodeSelector=ZONE_B)
 NEWER = piece("newer", generation=2, nodeName="other")
 SAME_NUMA = [{"matchAttribute": f"{GPU}/numa"}]
 FAILING = f'device.attributes["{GPU}"].model == "x"'
+NUMA = f'device.attributes["{GPU}"].numa'
 IS_A, IS_B = (f'device.attributes["{GPU}"].numa == {number}' for number in (0, 1))
 ONE = request("r", wish())
 ALL = request("r", wish("gpu", count=0))
@@ -50,6 +51,9 @@ TENTH = request("r", wish(capacity={"requests": {"cores": "250m"}}))
 DISTINCT_NUMA = [{"distinctAttribute": f"{GPU}/numa"}]
 ONE_SLOT = partitioned(("a", "slots", "2"), ("b", "slots", "2"))
 OVERDRAWN = partitioned(("a", "slots", "2"), ("b", "slots", "2"), ("c", "engines", "1"))
+DERIVING = request("r", wish(derivedAttributes=[{"name": f"{GPU}/numa", "expression": f"1 / {NUMA}"}]))
+APART = partitioned(("a", "slots", "0"), ("b", "slots", "0"), ("c", "slots", "0"))
+APART[0]["spec"]["devices"][1]["consumesCounters"][0]["compatibilityGroups"] = ["g"]
 SECOND_CHOICE = claim(request("r0", wish()), request("r1", wish("any", IS_A), wish("any", IS_B)))
 
 CASES = [
@@ -77,6 +81,10 @@ CASES = [
     ("sharing-switched-off", "allocated", "impossible", without(NO_SHARING, world([piece("s", TENTHS)], claim(ONE)))),
     ("distinction-switched-off", "allocated", "refused",
      without(NO_SHARING, world([piece("s", A)], claim(ONE, constraints=DISTINCT_NUMA)))),
+    ("failing-derivation", "podError", "allocated",
+     world([piece("s", A, B)], claim(DERIVING, constraints=SAME_NUMA), extra=["DerivedAttributes"])),
+    ("contradicting-groups", "allocated", "impossible",
+     world(APART, claim(ONE), taken=[held("a"), held("b")], extra=["CompatibilityGroups"])),
     ("former-generation", "allocated", "impossible", world([piece("s", A), NEWER], claim(ONE))),
     ("slice-counts-disagree", "allocated", "impossible",
      world([piece("s", A), piece("t", B, count=3, nodeName="other")], claim(ONE))),

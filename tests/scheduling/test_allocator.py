@@ -417,7 +417,6 @@ NEEDY = {
     "DRAPartitionableDevices": replace(device("x"), consumes_counters=(DeviceCounterConsumption(counter_set="s"),)),
     "DRAConsumableCapacity": replace(device("x"), allow_multiple_allocations=True),
     "DRADeviceBindingConditions": replace(device("x"), binding_conditions=("Ready",)),
-    "DRADeviceCompatibilityGroups": replace(device("x"), compatibility_groups=("a",)),
     "DRANodeAllocatableResources": replace(device("x"), node_allocatable_resources={"cpu": 1}),
 }
 

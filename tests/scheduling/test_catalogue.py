@@ -91,7 +91,11 @@ def device(written: Written) -> Json:
             for key, value in given.get("has", {}).items()
         },
         "consumesCounters": [
-            {"counterSet": name, "counters": {key: {"value": str(amount)} for key, amount in counters.items()}}
+            {
+                "counterSet": name,
+                "counters": {key: {"value": str(amount)} for key, amount in counters.items()},
+                "compatibilityGroups": given.get("groups", {}).get(name, []),
+            }
             for name, counters in given.get("draws", {}).items()
         ],
         "taints": [taint(text) for text in given.get("taints", [])],

@@ -1,6 +1,6 @@
 """One alternative for every request, tried on one node: devices for all, or who stands in whose way."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -9,7 +9,7 @@ from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.bounds import Shortage, are_apart, shortage
 from dra_scheduling.allocation.candidates import too_large, wanted_of
 from dra_scheduling.allocation.claimspecs import Rule
-from dra_scheduling.allocation.constraints import Constraint
+from dra_scheduling.allocation.constraints import Constraint, GoTogether
 from dra_scheduling.allocation.counters import CounterRule, CounterSheet, Overdraft, least_draw, overdraft
 from dra_scheduling.allocation.matching import Compared, Conflict, Need, bound_by, bundle_shortage, constraint_of
 from dra_scheduling.allocation.refusals import capacity_short, counters_short, no_choice, too_few
@@ -172,7 +172,7 @@ def _bind(
     trial: Trial, demands: Sequence[Demand], part: Sequence[int], rules: Rules
 ) -> tuple[list[Constraint], list[list[int]]]:
     """Return the constraints of a part, and for each demand the numbers of those that bind it."""
-    board, sheet = trial.board, trial.sheet
+    board = trial.board
     constraints: list[Constraint] = []
     numbers: dict[tuple[int, AttributeSource], int] = {}
     bound: list[list[int]] = []
@@ -186,11 +186,14 @@ def _bind(
                 numbers[place] = len(constraints)
                 constraints.append(compared.constraints[source])
         bound.append([numbers[place] for place in places if place in numbers])
-    if any(not demand.is_admin and demand.candidates & sheet.consumers for demand in demands):
-        for demand, mine in zip(demands, bound, strict=True):
-            if not demand.is_admin:
-                mine.append(len(constraints))
-        constraints.append(CounterRule(sheet, board.shareable))
+    normal = [index for index, demand in enumerate(demands) if not demand.is_admin]
+    reached = 0
+    for index in normal:
+        reached |= demands[index].candidates
+    for constraint in _counter_rules(trial, reached):
+        for index in normal:
+            bound[index].append(len(constraints))
+        constraints.append(constraint)
     wishes = {
         trial.frame.asks[index].alternative.wish: demand.candidates
         for index, demand in zip(part, demands, strict=True)
@@ -202,6 +205,16 @@ def _bind(
                 mine.append(len(constraints))
         constraints.append(shares)
     return constraints, bound
+
+
+def _counter_rules(trial: Trial, reached: int) -> Iterator[Constraint]:
+    """Yield the rules over counter sets that concern any of these devices."""
+    board, sheet = trial.board, trial.sheet
+    if reached & sheet.consumers:
+        yield CounterRule(sheet, board.shareable)
+    for groups in sheet.companies:
+        if any(reached & devices for devices in groups):
+            yield GoTogether(groups, board.charged)
 
 
 def _parts(trial: Trial, demands: Sequence[Demand]) -> list[list[int]]:
@@ -228,14 +241,17 @@ def _parts(trial: Trial, demands: Sequence[Demand]) -> list[list[int]]:
 
 
 def _counters(sheet: CounterSheet, demand: Demand) -> set[tuple[str, int]]:
-    if demand.is_admin or not demand.candidates & sheet.consumers:
+    if demand.is_admin:
         return set()
-    return {
-        ("counter", index)
-        for drawer in sheet.drawers
-        if drawer.devices & demand.candidates
-        for index, _ in drawer.amounts
+    ties = {
+        ("company", number)
+        for number, groups in enumerate(sheet.companies)
+        if any(devices & demand.candidates for devices in groups)
     }
+    for drawer in sheet.drawers:
+        if drawer.devices & demand.candidates:
+            ties |= {("counter", index) for index, _ in drawer.amounts}
+    return ties
 
 
 class _Renumbered:

@@ -90,6 +90,40 @@ class DistinctAttribute:
         self.allowed = self._history.pop()
 
 
+class GoTogether:
+    """Devices that draw from one counter set are in one compatibility group; any other device may always be taken.
+
+    A device that is in use already was counted when the groups were made: a further share of it changes nothing.
+    """
+
+    __slots__ = ("_groups", "_history", "_others", "allowed", "distinctions")
+
+    touched = 0
+
+    def __init__(self, groups: Iterable[int], in_use: int) -> None:
+        self._groups = tuple(groups)
+        self._others = ~_union(self._groups) | in_use
+        self.distinctions = (*self._groups, in_use)
+        self.allowed = -1
+        self._history: list[tuple[int, tuple[int, ...]]] = []
+
+    @property
+    def state(self) -> Hashable:
+        """The groups that remain."""
+        return self._groups
+
+    def take(self, device: int) -> None:
+        """Take an allowed device: if it draws from the set, only its groups remain."""
+        self._history.append((self.allowed, self._groups))
+        if not device & self._others:
+            self._groups = tuple([group for group in self._groups if group & device])
+            self.allowed = _union(self._groups) | self._others
+
+    def rewind(self) -> None:
+        """Undo the last `take`."""
+        self.allowed, self._groups = self._history.pop()
+
+
 class Agreement:
     """What devices that are looked up in several sources still have in common: each group has devices a source."""
 

@@ -20,12 +20,14 @@ class CounterSheet(msgspec.Struct, frozen=True, kw_only=True):
     """The counters within reach of a node: how each is called, what is left of it, and who draws from it.
 
     `users` holds, for each counter, pairs of an amount and the devices that draw it, the largest amount first.
+    `companies` are the counter sets whose devices do not all go together: those of each compatibility group.
     """
 
     keys: tuple[tuple[int, CounterKey], ...]
     left: tuple[int, ...]
     drawers: tuple[Drawer, ...]
     users: tuple[tuple[tuple[int, int], ...], ...]
+    companies: tuple[tuple[int, ...], ...] = ()
 
     @property
     def consumers(self) -> int:
@@ -41,6 +43,7 @@ def sheet_of(board: Board) -> CounterSheet:
     keys: list[tuple[int, CounterKey]] = []
     left: list[int] = []
     drawers: list[Drawer] = []
+    companies: list[tuple[int, ...]] = []
     for number, (offset, pool, stock) in enumerate(board.pools):
         profile = pool.profile
         place = {key: len(keys) + index for index, key in enumerate(profile.keys)}
@@ -51,6 +54,7 @@ def sheet_of(board: Board) -> CounterSheet:
             if devices:
                 amounts = tuple((place[key], amount) for key, amount in spending.charge)
                 drawers.append(Drawer(devices=devices, amounts=amounts))
+        companies += [tuple(mask << offset for mask in groups) for groups in stock.allies if len(groups) > 1]
     users: list[dict[int, int]] = [{} for _ in keys]
     for drawer in drawers:
         for index, amount in drawer.amounts:
@@ -60,6 +64,7 @@ def sheet_of(board: Board) -> CounterSheet:
         left=tuple(left),
         drawers=tuple(drawers),
         users=tuple(tuple(sorted(amounts.items(), reverse=True)) for amounts in users),
+        companies=tuple(companies),
     )
 
 

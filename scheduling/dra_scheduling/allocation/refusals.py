@@ -232,6 +232,7 @@ def details_of(wish: Wish, board: Board) -> tuple[str, ...]:
         *_left_out(wish, board),
         *_failures(wish, board),
         *_uncountable(wish, board),
+        *_incompatible(wish, board),
         *(problem_of(pool) for pool in board.in_doubt(wish)[:SHOWN]),
     )
 
@@ -266,6 +267,12 @@ def _failures(wish: Wish, board: Board) -> list[str]:
             counts[key] = counts.get(key, 0) + 1
     shown = list(counts.items())[:SHOWN]
     return [f"{origin} failed on {devices(count)}: {error}" for (origin, error), count in shown]
+
+
+def _incompatible(wish: Wish, board: Board) -> list[str]:
+    """Return how many devices do not go with what is in use of their counter set."""
+    count = sum((pool.verdict(wish).usable & stock.apart).bit_count() for _, pool, stock in board.pools)
+    return [f"{devices(count, 'matching')} left out for compatibility groups of devices in use"] if count else []
 
 
 def _uncountable(wish: Wish, board: Board) -> list[str]:

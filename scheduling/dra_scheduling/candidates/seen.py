@@ -12,6 +12,7 @@ import msgspec
 
 from dra_scheduling.candidates.uses import DeviceUse
 from dra_scheduling.ledger import CounterKey, Holder, Source, TakenDevices
+from dra_scheduling.pools.compatibility import common_groups
 from dra_scheduling.pools.counters import CounterState
 from dra_scheduling.pools.generations import Pool
 from dra_scheduling.pools.nodepools import Problem
@@ -43,9 +44,12 @@ class SeenDevices(TakenDevices):
         self.shared = dict(seed.taken.shared)
         self._amounts = {name: seed.taken.consumed(name) for name in seed.taken.shared}
         drawn = dict(seed.counters.drawn)
-        for alternatives in (*others, (own,)):
-            self._reserve(tuple(alternatives), drawn)
-        self.counters = CounterState(drawn, seed.counters.closed)
+        planned = tuple(tuple(alternatives) for alternatives in (*others, (own,)))
+        for alternatives in planned:
+            self._reserve(alternatives, drawn)
+        held = [use.memberships for alternatives in planned for uses in alternatives for use in uses]
+        common = common_groups((tuple(seed.counters.common.items()), *held))
+        self.counters = CounterState(drawn, seed.counters.closed, common)
 
     def consumed(self, name: str) -> dict[str, int]:
         """Return how much of each capacity is taken."""

@@ -12,6 +12,7 @@ from dra_scheduling.candidates.uses import ClaimServed, DeviceUse, TypeServed
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.pools import NodePool
 from dra_scheduling.pools.bits import members
+from dra_scheduling.pools.compatibility import memberships_of
 from dra_scheduling.pools.counters import charge_of
 from dra_scheduling.pools.selections import Wish
 from dra_scheduling.requirements import Requirement, Requirements, merged, on_new_nodes
@@ -80,4 +81,5 @@ def _uses(ask: Ask, pool: NodePool, mask: int, *, is_template: bool) -> Iterator
             consumed=pool.portions(alternative.wish)[number] if is_share else None,
             is_admin=alternative.is_admin,
             charge=charge_of(device),
+            memberships=memberships_of(device),
         )

@@ -17,6 +17,7 @@ from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.slices import Device
 from dra_scheduling.pools import NodePlace
 from dra_scheduling.pools.bits import members
+from dra_scheduling.pools.compatibility import common_groups, memberships_of
 from dra_scheduling.pools.counters import CounterState, charge_of
 from dra_scheduling.pools.generations import Pool
 
@@ -80,4 +81,5 @@ def _seed(key: PoolKey, taken: TakenDevices, templates: Templates) -> Seed:
     for name in (*taken.dedicated, *taken.shared):
         for counter, amount in charge_of(templates[DeviceID(*key, name)]):
             drawn[counter] = drawn.get(counter, 0) + amount
-    return Seed(taken, CounterState(drawn))
+    held = (memberships_of(templates[DeviceID(*key, name)]) for name in (*taken.dedicated, *taken.shared))
+    return Seed(taken, CounterState(drawn, common=common_groups(held)))

@@ -4,6 +4,7 @@ import msgspec
 
 from dra_scheduling.ledger import Charge
 from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.pools.compatibility import Memberships
 from dra_scheduling.pools.sharing import Amounts
 from dra_scheduling.requirements import Requirement
 
@@ -12,7 +13,8 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A device, or with `consumed` a share of it, for one request.
 
     `request` is the name as results write it: `request` or `request/alternative`. Two instance types may promise
-    different template devices under one id. `charge` is what the device draws from the counters of its pool.
+    different template devices under one id. `charge` is what the device draws from the counters of its pool, and
+    `memberships` say with whom it does.
     """
 
     request: str
@@ -21,6 +23,7 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     consumed: Amounts | None = None
     is_admin: bool = False
     charge: Charge = ()
+    memberships: Memberships = ()
 
 
 class ClaimServed(msgspec.Struct, frozen=True, kw_only=True):

@@ -69,10 +69,11 @@ class CounterSet(Value, frozen=True):
 
 
 class DeviceCounterConsumption(Value, frozen=True):
-    """What one device takes from a counter set of its pool."""
+    """What one device takes from a counter set of its pool, and the groups of devices that it goes with there."""
 
     counter_set: str
     counters: dict[str, Counter] = {}
+    compatibility_groups: tuple[str, ...] = ()
 
 
 class Device(Value, frozen=True):
@@ -91,7 +92,6 @@ class Device(Value, frozen=True):
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
     node_allocatable_resources: dict[str, object] = {}
-    compatibility_groups: tuple[object, ...] = ()
 
 
 class ResourcePool(Value, frozen=True, omit_defaults=False):

@@ -4,12 +4,16 @@ Amounts are whole nano units. A counter may be overdrawn, by claims of other sch
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from types import MappingProxyType
 from typing import TypeVar
 
 from dra_scheduling.ledger import Charge, CounterKey, TakenDevices
 from dra_scheduling.model.slices import CounterSet, Device
+from dra_scheduling.pools.compatibility import common_groups, memberships_of
 
 K = TypeVar("K", bound=Hashable)
+NO_COMMON_GROUPS: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 
 def charge_of(device: Device) -> Charge:
@@ -25,7 +29,7 @@ def charge_of(device: Device) -> Charge:
 class CounterBook:
     """The counters that the slices of one generation define, and those that their devices name."""
 
-    __slots__ = ("_clashing", "_defined", "_named", "_negative", "_sets", "_undefined", "totals")
+    __slots__ = ("_clashing", "_defined", "_grouped", "_named", "_negative", "_sets", "_undefined", "totals")
 
     def __init__(self) -> None:
         self.totals: dict[CounterKey, int] = {}
@@ -35,6 +39,7 @@ class CounterBook:
         self._named: dict[CounterKey, int] = {}
         self._undefined: set[CounterKey] = set()
         self._negative: dict[str, int] = {}
+        self._grouped: dict[str, int] = {}
 
     def add(self, sets: Iterable[CounterSet], devices: Iterable[Device]) -> None:
         """Take in the counter sets and the devices of a slice."""
@@ -52,6 +57,8 @@ class CounterBook:
                     self._undefined.add(key)
                 if amount < 0:
                     self._negative[device.name] = self._negative.get(device.name, 0) + 1
+            for name in _grouped(device):
+                self._grouped[name] = self._grouped.get(name, 0) + 1
 
     def remove(self, sets: Iterable[CounterSet], devices: Iterable[Device]) -> None:
         """Let what a slice brought go."""
@@ -62,6 +69,8 @@ class CounterBook:
                     self._undefined.discard(key)
                 if amount < 0:
                     _count_down(self._negative, device.name)
+            for name in _grouped(device):
+                _count_down(self._grouped, name)
         for defined in sets:
             homes = self._sets[defined.name]
             self._withdraw(homes[0])
@@ -72,6 +81,11 @@ class CounterBook:
                 del self._sets[defined.name]
             if len(homes) <= 1:
                 self._clashing.discard(defined.name)
+
+    @property
+    def grouped(self) -> AbstractSet[str]:
+        """The counter sets of which some device has compatibility groups."""
+        return self._grouped.keys()
 
     def problem(self) -> str:
         """Return what is wrong with the counters; empty if nothing is."""
@@ -100,13 +114,22 @@ class CounterBook:
 
 
 class CounterState:
-    """What taken devices have drawn from the counters of a pool, or (`closed`) why nobody can know."""
+    """What taken devices have drawn from the counters of a pool, or (`closed`) why nobody can know.
 
-    __slots__ = ("closed", "drawn")
+    `common` are the compatibility groups that all of them have, by counter set.
+    """
 
-    def __init__(self, drawn: Mapping[CounterKey, int], closed: str = "") -> None:
+    __slots__ = ("closed", "common", "drawn")
+
+    def __init__(
+        self,
+        drawn: Mapping[CounterKey, int],
+        closed: str = "",
+        common: Mapping[str, frozenset[str]] = NO_COMMON_GROUPS,
+    ) -> None:
         self.drawn = drawn
         self.closed = closed
+        self.common = common
 
     @classmethod
     def of(cls, taken: TakenDevices, book: CounterBook, published: Callable[[str], Device | None]) -> "CounterState":
@@ -127,7 +150,29 @@ class CounterState:
                 if key not in book.totals:
                     return cls({}, f"device {name} is taken and drew from counter {key[1]} of {key[0]}, which is gone")
                 drawn[key] = drawn.get(key, 0) + amount
-        return cls(drawn)
+        return cls(drawn, common=_common(taken, book, published))
+
+
+def _common(
+    taken: TakenDevices, book: CounterBook, published: Callable[[str], Device | None]
+) -> Mapping[str, frozenset[str]]:
+    """Return the groups that the taken devices have in common; of one that is gone nobody knows any."""
+    if not book.grouped:
+        return NO_COMMON_GROUPS
+    memberships = []
+    for name in (*taken.charges, *taken.uncharged):
+        device = published(name)
+        if device is not None:
+            memberships.append(memberships_of(device))
+        else:
+            sets = {counter_set for (counter_set, _), _ in taken.charges.get(name, ())}
+            memberships.append(tuple((counter_set, frozenset[str]()) for counter_set in sets & book.grouped))
+    return common_groups(memberships)
+
+
+def _grouped(device: Device) -> Iterator[str]:
+    """Yield every counter set in which the device has compatibility groups."""
+    return (use.counter_set for use in device.consumes_counters if use.compatibility_groups)
 
 
 def _keys(defined: CounterSet) -> list[CounterKey]:

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from dra_scheduling.features import (
     BINDING_CONDITIONS,
-    COMPATIBILITY_GROUPS,
     CONSUMABLE_CAPACITY,
     NODE_ALLOCATABLE,
     PARTITIONABLE_DEVICES,
@@ -29,7 +28,6 @@ NEEDS = (
     Need(PARTITIONABLE_DEVICES, lambda device: bool(device.consumes_counters)),
     Need(CONSUMABLE_CAPACITY, lambda device: device.allow_multiple_allocations),
     Need(BINDING_CONDITIONS, _has_binding_conditions),
-    Need(COMPATIBILITY_GROUPS, lambda device: bool(device.compatibility_groups)),
     Need(NODE_ALLOCATABLE, lambda device: bool(device.node_allocatable_resources)),
 )
 

@@ -3,10 +3,11 @@
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TypeVar
 
-from dra_scheduling.features import PARTITIONABLE_DEVICES, Features
+from dra_scheduling.features import COMPATIBILITY_GROUPS, PARTITIONABLE_DEVICES, Features
 from dra_scheduling.ledger import CounterKey, TakenDevices
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import Device
+from dra_scheduling.pools.compatibility import has_groups
 from dra_scheduling.pools.counters import CounterBook, CounterState
 from dra_scheduling.pools.nodepools import NodePool, Problem, Sight
 from dra_scheduling.pools.pieces import EVERY_NODE, NodePlace, Piece, Placements, Reach, reached_from
@@ -21,11 +22,13 @@ class Generation:
 
     __slots__ = (
         "_has_counters",
+        "_has_groups",
         "anchored",
         "clashing",
         "counters",
         "counts",
         "homes",
+        "misread",
         "number",
         "pieces",
         "version",
@@ -36,10 +39,13 @@ class Generation:
     def __init__(self, number: int, features: Features) -> None:
         self.number = number
         self._has_counters = features.has(PARTITIONABLE_DEVICES)
+        self._has_groups = features.has(COMPATIBILITY_GROUPS)
         self.pieces: dict[str, Piece] = {}
         self.counts: dict[int, int] = {}
         self.homes: dict[str, tuple[Piece, ...]] = {}
         self.clashing: set[str] = set()
+        self.misread: set[str] = set()
+        """Slices with compatibility groups while that feature is off."""
         self.counters = CounterBook()
         self.version = object()
         self.anchored: dict[str, dict[str, Piece]] = {}
@@ -54,6 +60,8 @@ class Generation:
             self.counters.add(piece.content.spec.shared_counters, piece.devices)
         declared = piece.content.spec.pool.resource_slice_count
         self.counts[declared] = self.counts.get(declared, 0) + 1
+        if not self._has_groups and any(map(has_groups, piece.devices)):
+            self.misread.add(piece.name)
         alone = (piece,)
         for device in piece.devices:
             others = self.homes.get(device.name)
@@ -75,6 +83,7 @@ class Generation:
         self.counts[declared] -= 1
         if not self.counts[declared]:
             del self.counts[declared]
+        self.misread.discard(piece.name)
         for name in {device.name for device in piece.devices}:
             self._leave_home(name, piece)
         if piece.reach.is_everywhere:
@@ -98,6 +107,9 @@ class Generation:
         if len(self.pieces) != expected:
             seen = f"{len(self.pieces)} of {expected} slices of generation {self.number} seen"
             return Problem(INCOMPLETE, f"it is being updated, {seen}")
+        if self.misread:
+            # Its other devices might draw from a counter set together with devices that do not go with them.
+            return Problem(INCOMPLETE, f"it has compatibility groups, and feature {COMPATIBILITY_GROUPS} is off")
         wrong = self.counters.problem()
         return Problem(INVALID, wrong) if wrong else None
 

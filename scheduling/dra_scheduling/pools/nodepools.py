@@ -14,6 +14,7 @@ from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import Device
 from dra_scheduling.pools.attributes import AttributeKey, AttributeSource, derivation_error, values_of
 from dra_scheduling.pools.bits import members
+from dra_scheduling.pools.compatibility import Company, Memberships, apart, companies_of
 from dra_scheduling.pools.counters import CounterState
 from dra_scheduling.pools.faces import Asking, Face, face_of
 from dra_scheduling.pools.pieces import MAX_KEPT_ANSWERS, Piece, Placement, Tainting
@@ -54,8 +55,8 @@ class PoolState(Protocol):
 
 
 @lru_cache(maxsize=4096)
-def _profile(spendings: tuple[Spending, ...]) -> Profile:
-    return Profile(spendings)
+def _profile(spendings: tuple[Spending, ...], companies: tuple[Company, ...]) -> Profile:
+    return Profile(spendings, companies)
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,7 +120,9 @@ class NodePool:
             self.pinned |= (sight.visible & sight.piece.pinned) << sight.offset
             self.shareable |= (sight.visible & sight.piece.shareable) << sight.offset
         self.has_conditions = any(sight.piece.has_conditions for sight in sights)
-        self.profile = _profile(_spendings(sights)) if any(sight.piece.charges for sight in sights) else NO_PROFILE
+        self.profile = NO_PROFILE
+        if any(sight.piece.charges for sight in sights):
+            self.profile = _profile(_spendings(sights), companies_of(_sharers(sights)))
         self._features = features
         self._verdicts: dict[Wish, Verdict] = {}
         self._selected: dict[Selection, tuple[int, int]] = {}
@@ -143,7 +146,7 @@ class NodePool:
         taken = ledger.taken(self.key)
         stamp = self._stamp
         now = None if taken is None else taken.stamp
-        version = self.pool.version if self.profile.consumers else None
+        version = self.pool.version if self.profile is not NO_PROFILE else None
         if stamp is None or stamp[0] is not now or stamp[1] is not version:
             self._stock = self.stock_with(taken)
             self._stamp = (now, version)
@@ -158,13 +161,23 @@ class NodePool:
             charged = shared & self.shareable
         rooms = {number: self._room(number, taken) for number in members(self.shareable)}
         profile = self.profile
-        if not profile.consumers:
+        if not profile.consumers | profile.sharers:
             return Stock(free=free, rooms=rooms, charged=charged)
         state = CounterState({}) if taken is None else self.pool.counter_state(taken)
         left = profile.left(self.pool.totals, state)
         affordable = 0 if state.closed else profile.affordable(left)
         free &= ~profile.consumers | affordable | charged
-        return Stock(free=free, rooms=rooms, charged=charged, left=left, closed=state.closed)
+        allies = tuple(company.left(state.common) for company in profile.companies)
+        misfits = apart(profile.companies, allies) & ~charged
+        return Stock(
+            free=free & ~misfits,
+            rooms=rooms,
+            charged=charged,
+            left=left,
+            closed=state.closed,
+            allies=allies,
+            apart=misfits,
+        )
 
     def roomy(self, wish: Wish, stock: Stock) -> int:
         """Return the shareable devices that have room for what the wish takes of them."""
@@ -301,7 +314,7 @@ class NodePool:
             failed=failed,
             lacking=lacking,
             tainted=matching & tainted & ~closed,
-            taints=tuple(sorted(str(taint) for taint, devices in taints.items() if devices & matching & ~closed)),
+            taints=tuple(sorted({str(taint) for taint, devices in taints.items() if devices & matching & ~closed})),
         )
 
     def _lacking(self, wish: Wish, selected: int) -> int:
@@ -359,6 +372,7 @@ class NodePool:
             self.profile,
             stock.left,
             stock.closed,
+            stock.allies,
         )
 
 
@@ -369,6 +383,13 @@ def _spendings(sights: Sequence[Sight]) -> tuple[Spending, ...]:
             if charge and sight.visible >> number & 1:
                 found[charge] = found.get(charge, 0) | 1 << sight.offset + number
     return tuple(Spending(devices=mask, charge=charge) for charge, mask in sorted(found.items()))
+
+
+def _sharers(sights: Sequence[Sight]) -> Iterator[tuple[int, Memberships]]:
+    for sight in sights:
+        for number, memberships in enumerate(sight.piece.memberships):
+            if memberships and sight.visible >> number & 1:
+                yield 1 << sight.offset + number, memberships
 
 
 def _bound(kept: dict[K, V]) -> None:

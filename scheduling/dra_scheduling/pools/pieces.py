@@ -6,13 +6,20 @@ from typing import NamedTuple
 import msgspec
 
 from dra_scheduling.cel import DeviceView, EvaluationError, Program
-from dra_scheduling.features import BINDING_CONDITIONS, DEVICE_TAINTS, PARTITIONABLE_DEVICES, Features
+from dra_scheduling.features import (
+    BINDING_CONDITIONS,
+    COMPATIBILITY_GROUPS,
+    DEVICE_TAINTS,
+    PARTITIONABLE_DEVICES,
+    Features,
+)
 from dra_scheduling.ledger import Charge
 from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorTerm, Taint, Toleration
 from dra_scheduling.model.slices import Device, ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.pools.bits import members
+from dra_scheduling.pools.compatibility import Memberships, memberships_of
 from dra_scheduling.pools.counters import charge_of
 from dra_scheduling.pools.features import unmet_needs
 from dra_scheduling.pools.views import device_view
@@ -131,6 +138,7 @@ class Piece:
         "everything",
         "has_conditions",
         "key",
+        "memberships",
         "name",
         "needs",
         "pinned",
@@ -157,8 +165,11 @@ class Piece:
             device.binding_conditions or device.binding_failure_conditions for device in spec.devices
         )
         self.charges: tuple[Charge, ...] = ()
+        self.memberships: tuple[Memberships, ...] = ()
         if any(device.consumes_counters for device in spec.devices):
             self.charges = tuple(charge_of(device) for device in spec.devices)
+            if features.has(COMPATIBILITY_GROUPS):
+                self.memberships = tuple(memberships_of(device) for device in spec.devices)
         self.needs = unmet_needs(spec.devices, features)
         self.unusable = 0
         for mask in self.needs.values():

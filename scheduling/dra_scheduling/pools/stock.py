@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from dra_scheduling.ledger import Charge, CounterKey
+from dra_scheduling.pools.compatibility import Company
 from dra_scheduling.pools.counters import CounterState
 
 
@@ -16,16 +17,23 @@ class Spending(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Profile:
-    """What the devices of a pool draw from counters. One object stands for one content."""
+    """What the devices of a pool draw from counters, and with whom they do. One object stands for one content.
 
-    __slots__ = ("consumers", "keys", "spendings")
+    `consumers` draw something, `sharers` draw from a set together with others, be it nothing.
+    """
 
-    def __init__(self, spendings: tuple[Spending, ...]) -> None:
+    __slots__ = ("companies", "consumers", "keys", "sharers", "spendings")
+
+    def __init__(self, spendings: tuple[Spending, ...], companies: tuple[Company, ...] = ()) -> None:
         self.spendings = spendings
+        self.companies = companies
         self.keys = tuple(sorted({key for spending in spendings for key, _ in spending.charge}))
         self.consumers = 0
         for spending in spendings:
             self.consumers |= spending.devices
+        self.sharers = 0
+        for company in companies:
+            self.sharers |= company.devices
 
     def left(self, totals: Mapping[CounterKey, int], state: CounterState) -> tuple[int, ...]:
         """Return what is left of each counter, in the order of `keys`; it may be negative."""
@@ -50,6 +58,8 @@ class Stock(msgspec.Struct, frozen=True, kw_only=True):
     `free` are devices that nobody has for himself and whose counters suffice, shareable ones with or without room left.
     `rooms` holds what is left of each capacity of shareable devices, by bit number. `charged` are shared devices, which
     have drawn from their counters already. `left` belongs to the profile's keys; `closed` says why it is not known.
+    `allies` belongs to the profile's companies: the devices of each group that is still open; those that do not go with
+    devices in use are `apart`.
     """
 
     free: int
@@ -57,3 +67,5 @@ class Stock(msgspec.Struct, frozen=True, kw_only=True):
     charged: int = 0
     left: tuple[int, ...] = ()
     closed: str = ""
+    allies: tuple[tuple[int, ...], ...] = ()
+    apart: int = 0

@@ -21,7 +21,7 @@ from dra_scheduling.wire.objects import read_as, write_value
 
 OTHERS = (NodePlace("node-2", {"zone": "b"}), NodePlace("node-4", {}))
 """Nodes that are asked before, so that what is kept of them could mislead."""
-SUPPORTED = frozenset(Part) - {Part.COMPATIBILITY}
+SUPPORTED = frozenset(Part)
 """What worlds may have for the library to answer them."""
 GATES = {
     "AdminAccess": "DRAAdminAccess",
@@ -32,6 +32,7 @@ GATES = {
     "ConsumableCapacity": "DRAConsumableCapacity",
     "ListTypeAttributes": "DRAListTypeAttributes",
     "DerivedAttributes": "DRADerivedAttributes",
+    "CompatibilityGroups": "DRADeviceCompatibilityGroups",
 }
 """The feature gates behind the features of Kubernetes' allocator."""
 

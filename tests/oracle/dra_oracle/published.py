@@ -106,7 +106,13 @@ def _problem(pieces: list[Json], features: tuple[str, ...]) -> str:
     names = [device["name"] for piece in pieces for device in piece["spec"].get("devices", ())]
     if len(set(names)) < len(names):
         return "duplicates"
-    if len(pieces) != counts.pop():
+    unseen = "CompatibilityGroups" not in features and any(
+        use.get("compatibilityGroups")
+        for piece in pieces
+        for device in piece["spec"].get("devices", ())
+        for use in device.get("consumesCounters", ())
+    )
+    if unseen or len(pieces) != counts.pop():
         return "incomplete"
     return "" if "PartitionableDevices" not in features or _are_counters_known(pieces) else "counters"
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dra_oracle import rewriting
+from dra_oracle import alphas, rewriting
 from dra_oracle.rewriting import Rewording
 
 
@@ -93,6 +93,20 @@ REASONS = (
         theirs="with consumable capacity switched off, shareable devices are handed out whole",
         ours="they are not handed out",
         reword=rewriting.without_devices_of("ConsumableCapacity", "allowMultipleAllocations"),
+    ),
+    Reason(
+        name="failing-derivation",
+        theirs="an expression of a derived attribute that fails on one device ends the pod's attempt on all nodes",
+        ours="that device does not have the attribute",
+        reword=alphas.with_failing_derivations_passed_over,
+        says="evaluate derived attribute",
+    ),
+    Reason(
+        name="contradicting-groups",
+        theirs="where devices in use of one counter set have no compatibility group in common, the first ones seen "
+        "decide what goes with them",
+        ours="nothing does",
+        reword=alphas.with_contradicting_groups_closed,
     ),
     Reason(
         name="distinction-switched-off",

@@ -39,7 +39,7 @@ def with_selections_spelled_out(checked: Checked, _: tuple[Json, ...]) -> Reword
     """Every request lists the devices that its selectors take without failing."""
     if not any(checked.choices.failing.values()):
         return None
-    return Reworded(world=_spelled_out(checked.world, _matching(checked)))
+    return Reworded(world=spelled_out(checked.world, matching_of(checked)))
 
 
 def with_admin_access_to_copies(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
@@ -47,7 +47,7 @@ def with_admin_access_to_copies(checked: Checked, _: tuple[Json, ...]) -> Reword
     admins = [wish for wish in wishes_of(checked.world) if wish.is_admin]
     if not admins or any(pool_key(piece)[1].startswith(SHADOW) for piece in checked.world.slices):
         return None
-    matching = _matching(checked)
+    matching = matching_of(checked)
     slices = list(checked.world.slices)
     # The requests of one claim still get different devices.
     for claim in sorted({wish.claim for wish in admins}):
@@ -60,7 +60,7 @@ def with_admin_access_to_copies(checked: Checked, _: tuple[Json, ...]) -> Reword
         for where in {(wish.claim, wish.name) for wish in admins if wish.claim == claim}:
             matching[where] = {(copies[piece], position) for piece, position in matching[where] if piece in copies}
     world = msgspec.structs.replace(checked.world, slices=tuple(slices))
-    return Reworded(world=_spelled_out(world, matching), restored=_without_shadows)
+    return Reworded(world=spelled_out(world, matching), restored=_without_shadows)
 
 
 def without_former_generations(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
@@ -82,10 +82,10 @@ def without_broken_pools(*problems: str) -> Rewording:
 
         def judged(wish: Wish) -> Json:
             doubt = doubtful(checked.published, checked.selections, wish) if wish.wants_all else []
-            return _for_nothing(wish) if broken.intersection(doubt) else wish.content
+            return for_nothing(wish) if broken.intersection(doubt) else wish.content
 
         kept = tuple(piece for piece in checked.world.slices if pool_key(piece) not in broken)
-        return _if_changed(checked.world, _reworded(msgspec.structs.replace(checked.world, slices=kept), judged))
+        return _if_changed(checked.world, reworded(msgspec.structs.replace(checked.world, slices=kept), judged))
 
     return reword
 
@@ -129,14 +129,14 @@ def without_devices_of(feature: str, *fields: str) -> Rewording:
 
         def judged(wish: Wish) -> Json:
             fails = wish.wants_all and any(spot.place in lost for spot in all_of(checked.choices, wish).values())
-            return _for_nothing(wish) if fails else wish.content
+            return for_nothing(wish) if fails else wish.content
 
         slices = [
             _with_devices(piece, [_plain(each, fields) for each in _devices(piece)]) for piece in checked.world.slices
         ]
         world = msgspec.structs.replace(checked.world, slices=tuple(slices))
-        matching = {where: places - lost for where, places in _matching(checked).items()}
-        return Reworded(world=_reworded(_spelled_out(world, matching), judged))
+        matching = {where: places - lost for where, places in matching_of(checked).items()}
+        return Reworded(world=reworded(spelled_out(world, matching), judged))
 
     return reword
 
@@ -193,9 +193,9 @@ def with_all_counted(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
         if not wish.wants_all:
             return wish.content
         there = len(all_of(checked.choices, wish))
-        return {**wish.content, "allocationMode": "ExactCount", "count": there} if there else _for_nothing(wish)
+        return {**wish.content, "allocationMode": "ExactCount", "count": there} if there else for_nothing(wish)
 
-    return _if_changed(checked.world, _reworded(checked.world, counted))
+    return _if_changed(checked.world, reworded(checked.world, counted))
 
 
 def with_distinction_refused(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
@@ -211,7 +211,7 @@ def with_distinction_refused(checked: Checked, _: tuple[Json, ...]) -> Reworded 
     def found(wish: Wish) -> Json:
         return {**wish.content, "deviceClassName": "missing"} if wish.claim in refused else wish.content
 
-    return _if_changed(checked.world, _reworded(checked.world, found))
+    return _if_changed(checked.world, reworded(checked.world, found))
 
 
 def with_what_does_not_compile_found_at_once(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
@@ -221,7 +221,7 @@ def with_what_does_not_compile_found_at_once(checked: Checked, _: tuple[Json, ..
     def found(wish: Wish) -> Json:
         return {**wish.content, "deviceClassName": "missing"} if (wish.claim, wish.name) in broken else wish.content
 
-    return _if_changed(checked.world, _reworded(checked.world, found))
+    return _if_changed(checked.world, reworded(checked.world, found))
 
 
 def without_broken_alternatives(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
@@ -244,7 +244,8 @@ def with_our_alternatives(checked: Checked, mine: tuple[Json, ...]) -> Reworded 
     return _with_alternatives(checked.world, kept) if mine else None
 
 
-def _matching(checked: Checked) -> dict[tuple[int, str], set[Place]]:
+def matching_of(checked: Checked) -> dict[tuple[int, str], set[Place]]:
+    """Which devices each wish selects."""
     return {(each.claim, each.request): set(each.matching) for each in checked.selections}
 
 
@@ -252,7 +253,7 @@ def _broken(checked: Checked) -> set[tuple[int, str]]:
     return {(each.claim, each.request) for each in checked.selections if each.broken}
 
 
-def _spelled_out(world: World, matching: dict[tuple[int, str], set[Place]]) -> World:
+def spelled_out(world: World, matching: dict[tuple[int, str], set[Place]]) -> World:
     """The world with a number at each device, and the numbers to choose from in each request that has any."""
     numbers: dict[Place, int] = {}
 
@@ -271,7 +272,7 @@ def _spelled_out(world: World, matching: dict[tuple[int, str], set[Place]]) -> W
         return {**wish.content, "selectors": [{"cel": {"expression": text}}]}
 
     classes = [{**each, "spec": {**each["spec"], "selectors": []}} for each in world.classes]
-    return _reworded(msgspec.structs.replace(world, slices=tuple(slices), classes=tuple(classes)), spelled)
+    return reworded(msgspec.structs.replace(world, slices=tuple(slices), classes=tuple(classes)), spelled)
 
 
 def _shadow(piece: Json, prefix: str, features: tuple[str, ...]) -> Json:
@@ -320,11 +321,12 @@ def _larger(value: str, other: Fraction) -> str:
     return value if amount(value) >= other else f"{int(other * 1000)}m"
 
 
-def _for_nothing(wish: Wish) -> Json:
+def for_nothing(wish: Wish) -> Json:
+    """The wish for one device that there is not."""
     return {**wish.content, "allocationMode": "ExactCount", "count": 1, "selectors": [NOTHING]}
 
 
-def _reworded(world: World, of_wish: Callable[[Wish], Json]) -> World:
+def reworded(world: World, of_wish: Callable[[Wish], Json]) -> World:
     """The world with another content of each request and alternative."""
     contents = {(wish.claim, wish.name): of_wish(wish) for wish in wishes_of(world)}
 

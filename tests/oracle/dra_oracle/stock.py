@@ -35,7 +35,7 @@ def counter_faults(world: World, published: Published, taken: list[Taken]) -> It
 
 
 def group_faults(world: World, published: Published, taken: list[Taken]) -> Iterator[Fault]:
-    """Counter sets whose devices have no compatibility group in common, though one of them is new (KEP-5932)."""
+    """Counter sets whose devices have no compatibility group in common, though one of them is new (KEP-5963)."""
     held = held_keys(world)
     new = {each.key for each in taken if not each.wish.is_admin} - held
     groups: dict[tuple[PoolKey, str], list[frozenset[str]]] = {}
