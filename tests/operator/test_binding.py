@@ -225,6 +225,50 @@ async def test_a_stop_waits_for_binds_that_end_soon(world: World) -> None:
     assert world.carrier.cancelled == ["late"]
 
 
+def let_binds_wait(world: World) -> None:
+    """Binds that wait until their pod changes."""
+
+    async def waiting(request: BindRequest, log: FilteringBoundLogger) -> Ending:
+        world.carrier.begun.append(request.metadata.name)
+        with world.changes.of([request.pod_key]) as change:
+            change.clear()
+            await change.wait(3_600)
+        return Bound("n1")
+
+    world.carrier.run = waiting  # type: ignore[method-assign]
+
+
+async def test_binds_that_wait_are_woken_by_what_changes_and_by_what_goes(world: World) -> None:
+    let_binds_wait(world)
+    await world.see(request_of("a"), request_of("b"))
+    assert len(world.changes.waiting) == 2
+
+    await world.see(pod("a"))
+    world.binding.removed(pod("b"))
+    await settle()
+
+    assert world.changes.waiting == frozenset()
+
+
+async def test_a_stop_does_not_wait_for_binds_that_wait_themselves(world: World) -> None:
+    let_binds_wait(world)
+    await world.see(request_of("a"))
+
+    await world.binding.finish(3_600)
+
+    assert world.changes.waiting == frozenset()
+
+
+async def test_binds_that_wait_leave_their_places_to_others() -> None:
+    world = World(concurrency=1)
+    let_binds_wait(world)
+
+    await world.see(*(request_of(name) for name in "abc"))
+
+    assert world.carrier.begun == ["a", "b", "c"]
+    await world.binding.finish(0)
+
+
 async def look(world: World) -> None:
     """Lets the suspects be looked at."""
     world.binding.look()
