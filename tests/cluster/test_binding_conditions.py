@@ -160,6 +160,7 @@ def test_a_binder_that_is_killed_while_it_waits_leaves_the_rest_to_the_next(
     fabric(world)
     world.pod("trainer", from_template("gpu", "gpus"))
     waiting(world, "trainer")
+    world.told("trainer", PENDING_EVENT)
     claim = allocated(world, "trainer")
     binder.kill()
     binder.run()
