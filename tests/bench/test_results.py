@@ -1,10 +1,15 @@
+import argparse
+
 import pytest
 
 from dra_bench import binds, page
+from dra_bench.__main__ import SECTIONS, names
 from dra_bench.binds import Binds
+from dra_bench.clock import Took, milliseconds
 from dra_bench.load import writes_in
 from dra_bench.processes import Cost
 from dra_bench.report import Table
+from dra_bench.upstream import Theirs
 
 PAGE = "# Page\n\n<!-- binds -->\nold\n<!-- /binds -->\n\n<!-- start-up -->\n<!-- /start-up -->\n"
 METRICS = """
@@ -41,7 +46,7 @@ def test_a_page_without_a_place_for_the_results_is_refused() -> None:
 def test_the_page_of_the_project_has_a_place_for_every_section() -> None:
     text = page.PAGE.read_text()
 
-    for section in ("decisions", "binds", "start-up"):
+    for section in SECTIONS:
         assert page.put(text, section, "new\n") != text
 
 
@@ -58,3 +63,25 @@ def test_rates_are_compared_with_that_of_kube_scheduler() -> None:
 
     ratio = table.columns.index("ratio")
     assert [row[ratio] for row in table.rows] == ["1.00", "1.50"]
+
+
+def test_a_group_stands_for_its_sections_and_none_is_measured_twice() -> None:
+    assert names("memory, allocator,candidates") == ("memory", "searches", "one-pod", "candidates")
+
+
+def test_an_unknown_section_is_refused_with_those_there_are() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r"there is no section speed, only decisions, .*allocator"):
+        names("speed")
+
+
+@pytest.mark.parametrize(("value", "text"), [(0.123, "0.12"), (12.34, "12.3"), (1234.5, "1,234")])
+def test_milliseconds_show_the_digits_that_count(value: float, text: str) -> None:
+    assert milliseconds(value) == text
+
+
+def test_kubernetes_time_is_compared_with_ours_by_the_clock() -> None:
+    assert Theirs(30.0, is_finished=True, steps=1).cells(Took(10.0, 2.0)) == ("30.0", "3.0")
+
+
+def test_what_kubernetes_did_not_finish_is_a_lower_bound() -> None:
+    assert Theirs(5_000.0, is_finished=False, steps=1).cells(Took(0.5, 0.5)) == ("> 5,000", "> 10,000")

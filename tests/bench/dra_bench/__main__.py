@@ -11,10 +11,11 @@ import orjson
 from rich.console import Console
 from rich.table import Table as Drawn
 
-from dra_bench import binds, decisions, page, startup
+from dra_bench import binds, candidates, decisions, memory, page, searches, startup, sweeps
 from dra_bench.machine import this_machine
 from dra_bench.report import Say, Table
 from dra_controlplane.errors import ControlPlaneError
+from dra_oracle.build import OracleError
 
 FAILED = 1
 INTERRUPTED = 130
@@ -31,7 +32,12 @@ SECTIONS: Mapping[str, Section] = {
     "decisions": Section(decisions.measure, decisions.table),
     "binds": Section(binds.measure, binds.table),
     "start-up": Section(startup.measure, startup.table),
+    "searches": Section(searches.measure, searches.table),
+    "one-pod": Section(sweeps.measure, sweeps.table),
+    "memory": Section(memory.measure, memory.table),
+    "candidates": Section(candidates.measure, candidates.table),
 }
+GROUPS: Mapping[str, tuple[str, ...]] = {"allocator": ("searches", "one-pod", "memory")}
 
 
 def main() -> int:
@@ -41,7 +47,7 @@ def main() -> int:
     try:
         for name in arguments.only:
             results[name] = _run(name, arguments)
-    except (ControlPlaneError, TimeoutError, RuntimeError) as error:
+    except (ControlPlaneError, OracleError, TimeoutError, RuntimeError) as error:
         _say(f"failed: {error}")
         return FAILED
     except KeyboardInterrupt:
@@ -55,17 +61,21 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--only", type=_names, default=tuple(SECTIONS), help=f"comma list of {', '.join(SECTIONS)}")
+    known = ", ".join((*SECTIONS, *GROUPS))
+    parser.add_argument("--only", type=names, default=tuple(SECTIONS), help=f"comma list of {known}")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     parser.add_argument("--no-page", action="store_true", help=f"leave {page.PAGE.name} as it is")
     return parser.parse_args()
 
 
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(",") if name.strip())
-    if unknown := sorted(set(names) - set(SECTIONS)):
-        raise argparse.ArgumentTypeError(f"there is no section {unknown[0]}, only {', '.join(SECTIONS)}")
-    return names or tuple(SECTIONS)
+def names(text: str) -> tuple[str, ...]:
+    """Return the sections that a comma list names, each once; all of them for an empty one."""
+    wanted = [name.strip() for name in text.split(",") if name.strip()]
+    if unknown := sorted(set(wanted) - set(SECTIONS) - set(GROUPS)):
+        known = ", ".join((*SECTIONS, *GROUPS))
+        raise argparse.ArgumentTypeError(f"there is no section {unknown[0]}, only {known}")
+    chosen = (section for name in wanted for section in GROUPS.get(name, (name,)))
+    return tuple(dict.fromkeys(chosen)) or tuple(SECTIONS)
 
 
 def _run(name: str, arguments: argparse.Namespace) -> Sequence[Any]:
@@ -82,6 +92,9 @@ def _run(name: str, arguments: argparse.Namespace) -> Sequence[Any]:
 
 
 def _show(title: str, table: Table) -> None:
+    if not sys.stdout.isatty():
+        print(f"{title}:\n\n{table.markdown()}")
+        return
     drawn = Drawn(*table.columns, title=title)
     for row in table.rows:
         drawn.add_row(*row)

@@ -1,0 +1,141 @@
+"""Clusters of thousands of nodes, as the API server gives them, in the three ways in which drivers publish devices."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import msgspec
+
+from dra_bench import world
+from dra_bench.world import CLASS, DRIVER, Json
+
+GPUS = 8
+NODES = 5_000
+WIDE_NODES = 1_600
+TEMPLATE = "gpus"
+PARTS = (("whole", 1, 80, 7), ("half", 2, 40, 3), ("quarter", 4, 20, 1))
+"""Of each device: kind, how many, memory in Gi, and slices of the processor."""
+
+
+class Fleet(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes with their slices. `kind` is what a pod's devices have to be, where there are several kinds.
+
+    Targets are milliseconds for a pod when all is known, and MiB of memory (None: none is set).
+    """
+
+    name: str
+    nodes: int
+    pieces: Callable[[int], Sequence[Json]]
+    kind: str = ""
+    target_ms: float
+    target_mib: float | None = None
+
+    def objects(self) -> Iterator[Json]:
+        """Yield the class, and then every node with its slices."""
+        yield world.device_class()
+        for number in range(self.nodes):
+            yield world.node(number)
+            yield from self.pieces(number)
+
+
+def partitions(node: str) -> list[Json]:
+    """Return a node's pool of 8 devices as 56 partitions: each whole, in 2 and in 4, with its own counters."""
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 2}
+    sets = [{"name": f"gpu-{gpu}", "counters": _amounts(80, 7)} for gpu in range(GPUS)]
+    content = [part for gpu in range(GPUS) for part in _partitions_of(node, gpu)]
+    return [
+        _slice(f"{node}-counters", node, pool, {"sharedCounters": sets}),
+        _slice(f"{node}-devices", node, pool, {"devices": content}),
+    ]
+
+
+def _partitions_of(node: str, gpu: int) -> Iterator[Json]:
+    for kind, count, memory, slices in PARTS:
+        for number in range(count):
+            yield {
+                "name": f"gpu-{gpu}-{kind}-{number}",
+                "attributes": {
+                    "kind": {"string": kind},
+                    "parent": {"string": f"GPU-{node}-{gpu}"},
+                    "model": {"string": "H100"},
+                    "driverVersion": {"version": "580.1.0"},
+                },
+                "capacity": {"memory": {"value": f"{memory}Gi"}},
+                "consumesCounters": [{"counterSet": f"gpu-{gpu}", "counters": _amounts(memory, slices)}],
+            }
+
+
+def _amounts(memory: int, slices: int) -> Json:
+    return {"memory": {"value": f"{memory}Gi"}, "slices": {"value": str(slices)}}
+
+
+def _slice(name: str, node: str, pool: Json, content: Json) -> Json:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": name},
+        "spec": {"driver": DRIVER, "nodeName": node, "pool": pool, **content},
+    }
+
+
+def _plain(number: int) -> list[Json]:
+    return [world.resource_slice(number)]
+
+
+def _partitioned(number: int) -> list[Json]:
+    return partitions(world.node_name(number))
+
+
+def _wide(nodes: int, number: int) -> list[Json]:
+    node = world.node_name(number)
+    content = [world.device(node, index) | {"name": f"{node}-gpu-{index}"} for index in range(GPUS)]
+    pool = {"name": "everywhere", "generation": 1, "resourceSliceCount": nodes}
+    return [_slice(f"{node}-gpus", node, pool, {"devices": content})]
+
+
+def fleets() -> tuple[Fleet, ...]:
+    """Return all three."""
+    return (
+        Fleet(name="8 plain devices a node", nodes=NODES, pieces=_plain, target_ms=20.0, target_mib=150.0),
+        Fleet(
+            name="56 partitions a node",
+            nodes=NODES,
+            pieces=_partitioned,
+            kind="whole",
+            target_ms=100.0,
+            target_mib=600.0,
+        ),
+        Fleet(name="one pool over all nodes", nodes=WIDE_NODES, pieces=partial(_wide, WIDE_NODES), target_ms=100.0),
+    )
+
+
+def wish(count: int, kind: str = "", more: str = "") -> Json:
+    """Return the spec of a claim for that many devices; `more` is a selector beside that of the kind."""
+    expressions = [f'device.attributes["{DRIVER}"].kind == "{kind}"'] if kind else []
+    selectors = [{"cel": {"expression": expression}} for expression in (*expressions, *([more] if more else ()))]
+    exactly = {"deviceClassName": CLASS, "allocationMode": "ExactCount", "count": count, "selectors": selectors}
+    return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
+
+
+def pod_with_claim(number: int, spec: Json, cpu: str = "100m") -> tuple[Json, Json]:
+    """Return a claim made from a template for a pod, and the pod."""
+    pod = world.pod(number, "dra-scheduler", "plain")
+    name = pod["metadata"]["name"]
+    pod["metadata"] |= {"uid": f"uid-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    resources = pod["spec"]["containers"][0]["resources"]
+    resources["claims"] = [{"name": "gpu"}]
+    resources["requests"]["cpu"] = cpu
+    pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": TEMPLATE}]
+    pod["status"] = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": f"{name}-gpu"}]}
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": f"uid-{name}", "controller": True}
+    claim = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": f"{name}-gpu",
+            "namespace": world.NAMESPACE,
+            "uid": f"uid-{name}-gpu",
+            "ownerReferences": [owner],
+        },
+        "spec": spec,
+    }
+    return claim, pod
