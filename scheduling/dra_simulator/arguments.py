@@ -4,6 +4,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from dra_scheduling.features import DEFAULT_FEATURES, Features, features_named
+
 SIMULATE_EXAMPLES = """\
 examples:
   dra simulate manifests/samples                   a folder, with everything in it
@@ -69,6 +71,7 @@ def _add_simulate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_input(simulate)
+    _add_gates(simulate)
     simulate.add_argument("--all-pods", action="store_true", help="schedule the pods of other schedulers, too")
     simulate.add_argument("--explain", metavar="POD", help="tell the whole story of one pod (NAME or NAMESPACE/NAME)")
     simulate.add_argument("--trace", metavar="FILE", help="write each step of the search to a file, as JSON lines")
@@ -86,12 +89,14 @@ def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     _add_input(check)
+    _add_gates(check)
 
 
 def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     explain = commands.add_parser("explain", help="tell why a pod of the cluster is where it is", epilog=LIVE_EPILOG)
     explain.add_argument("what", choices=["pod"], help="the kind of object")
     explain.add_argument("name", metavar="NAME", help="its name, or NAMESPACE/NAME")
+    _add_gates(explain)
     devices = commands.add_parser("devices", help="list the cluster's devices and who has them", epilog=LIVE_EPILOG)
     claims = commands.add_parser("claims", help="list the cluster's claims and what they have", epilog=LIVE_EPILOG)
     dump = commands.add_parser("dump", help="print everything a cycle sees, for dra simulate", epilog=LIVE_EPILOG)
@@ -112,6 +117,24 @@ def _add_input(command: argparse.ArgumentParser) -> None:
         "-n", "--namespace", default="default", help="the namespace of objects that name none (default: default)"
     )
     _add_output(command)
+
+
+def _add_gates(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--feature-gates",
+        dest="features",
+        metavar="GATE=true,…",
+        type=_features,
+        default=DEFAULT_FEATURES,
+        help="features of DRA to switch on or off, by the names of Kubernetes (default: as the operator's)",
+    )
+
+
+def _features(text: str) -> Features:
+    try:
+        return features_named(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _add_output(command: argparse.ArgumentParser) -> None:

@@ -39,7 +39,7 @@ def run_simulate(arguments: argparse.Namespace) -> int:
     with _trace(arguments.trace) as trace:
         watchers = [watcher for watcher in (listener, trace) if watcher is not None]
         whose = Whose.EVERYBODYS if arguments.all_pods else Whose.OURS
-        simulation = simulate(world, whose, watchers)
+        simulation = simulate(world, whose, watchers, arguments.features)
     result = result_of(simulation)
     blocks = simulation_blocks(simulation)
     if listener is not None:
@@ -56,7 +56,7 @@ def run_simulate(arguments: argparse.Namespace) -> int:
 def run_check(arguments: argparse.Namespace) -> int:
     """Print what is wrong or suspicious in the input. Raises `UnusableInputError` where some of it cannot be read."""
     world = complete(load(arguments.paths), arguments.namespace)
-    findings = check(world)
+    findings = check(world, arguments.features)
     plain = [msgspec.to_builtins(finding) for finding in findings]
     # Problems are on standard error anyway, and nobody wants to read them twice.
     problems = set(map(Finding.of_problem, world.problems))

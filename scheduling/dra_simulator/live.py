@@ -30,7 +30,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
     """Tell what every node says to a pod of the cluster now. Raises `UnusableInputError`."""
     live = LiveCluster(arguments.context)
     objects = _everything(live)
-    cluster = Cluster()
+    cluster = Cluster(features=arguments.features)
     for value in objects:
         cluster.apply(value)
     pods = (value for value in objects if isinstance(value, Pod))

@@ -8,6 +8,7 @@ import msgspec
 
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import schedule
+from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.outcomes import Assignment, Outcome, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Node, Pod
@@ -47,9 +48,17 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     allocated: frozenset[DeviceID]
 
 
-def simulate(world: World, whose: Whose = Whose.OURS, watchers: Sequence[Watcher] = ()) -> Simulation:
-    """Return what the scheduler decides about the pending pods of this world."""
-    cluster = cluster_of(world, whose)
+def simulate(
+    world: World,
+    whose: Whose = Whose.OURS,
+    watchers: Sequence[Watcher] = (),
+    features: Features = DEFAULT_FEATURES,
+) -> Simulation:
+    """Return what the scheduler decides about the pending pods of this world.
+
+    Searches end by steps alone, by no clock, so that the same world has the same outcome on every machine.
+    """
+    cluster = cluster_of(world, whose, features)
     outcomes: list[Outcome] = []
     steps = 0
     for pod in cluster.pending():
@@ -73,9 +82,9 @@ def simulate(world: World, whose: Whose = Whose.OURS, watchers: Sequence[Watcher
     )
 
 
-def cluster_of(world: World, whose: Whose = Whose.OURS) -> Cluster:
+def cluster_of(world: World, whose: Whose = Whose.OURS, features: Features = DEFAULT_FEATURES) -> Cluster:
     """Return the world as the scheduler sees it; other schedulers' pods become ours where everybody's are wanted."""
-    cluster = Cluster()
+    cluster = Cluster(features=features)
     for value in world.objects:
         if whose is Whose.EVERYBODYS and isinstance(value, Pod):
             spec = msgspec.structs.replace(value.spec, scheduler_name=cluster.scheduler_name)
