@@ -159,7 +159,8 @@ class _Run:
         """Wait until the drivers say that all devices are ready, without keeping others from being bound."""
         if not any(has_binding_conditions(claim.status.allocation) for claim in self.claims):
             return None
-        keys = {self.request.key, self.request.pod_key, *(claim.key for claim in self.claims)}
+        node = self.request.spec.selected_node
+        keys = {self.request.key, self.request.pod_key, ObjectKey("", node), *(claim.key for claim in self.claims)}
         has_waited = False
         with self.ports.changes.of(keys) as change:
             while True:
@@ -167,6 +168,8 @@ class _Run:
                 claims = latest(self.claims, self.ports.view, self.request.pod_uid)
                 if isinstance(claims, GiveUp):
                     return claims
+                if self.ports.view.node(node) is None:
+                    return GiveUp(f"node {node} does not exist any more")
                 verdict = judge(claims, self.ports.clock.now(), self.settings.binding_timeout_seconds)
                 if not isinstance(verdict, Wait):
                     break

@@ -20,7 +20,7 @@ from dra_operator.wakeups import Changes
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.pods import Pod
+from dra_scheduling.model.pods import Node, Pod
 
 # Watches of different kinds do not keep step: what looks left over for a moment may be a bind that has just ended.
 SUSPICION_SECONDS = 3.0
@@ -125,8 +125,13 @@ class Binding:
                 self._start(leftover.uid, leftover.pod, self._clean(leftover))
 
     def _wake(self, value: object) -> None:
-        if isinstance(value, BindRequest | ResourceClaim | Pod):
-            self._changes.changed(value.key)
+        match value:
+            case BindRequest() | ResourceClaim() | Pod():
+                self._changes.changed(value.key)
+            case Node():
+                self._changes.changed(ObjectKey("", value.name))
+            case _:
+                pass
 
     def _consider(self, request: BindRequest) -> None:
         pod_uid = _whose(request)

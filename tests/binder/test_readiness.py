@@ -22,6 +22,8 @@ from dra_binding.drivers import (
 from dra_binding.world import NODE, POD, World, allocation, bind_request, device
 from dra_scheduling.model.bindrequests import FAILED, PENDING, SUCCEEDED, BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimStatus
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Node
 from dra_scheduling.testing import claim, pod, request, reserved_for
 
 TIMEOUT = 600.0
@@ -254,6 +256,17 @@ async def test_a_bind_request_that_is_deleted_meanwhile_gives_everything_back(wo
 
     assert isinstance(await world.run(value), Gone)
     assert_nothing_left(world)
+
+
+async def test_a_node_that_goes_meanwhile_ends_the_bind(world: World) -> None:
+    value = add_waiting(world)
+    later(world, 15, lambda: world.server.remove(Node, ObjectKey("", NODE)))
+
+    ending = await world.run(value)
+
+    assert ending == Failed(f"node {NODE} does not exist any more", 1)
+    assert_nothing_left(world)
+    assert world.server.clock.seconds == 15
 
 
 async def test_a_claim_that_is_taken_away_meanwhile_ends_the_bind(world: World) -> None:

@@ -17,7 +17,8 @@ from dra_operator.places import sleep
 from dra_operator.view import ClusterView
 from dra_operator.wakeups import Changes
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
-from dra_scheduling.testing import pod
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.testing import node, pod
 from dra_scheduling.wire import KubernetesObject
 
 
@@ -226,11 +227,12 @@ async def test_a_stop_waits_for_binds_that_end_soon(world: World) -> None:
 
 
 def let_binds_wait(world: World) -> None:
-    """Binds that wait until their pod changes."""
+    """Binds that wait until their pod changes, the one of `c` for its node."""
 
     async def waiting(request: BindRequest, log: FilteringBoundLogger) -> Ending:
         world.carrier.begun.append(request.metadata.name)
-        with world.changes.of([request.pod_key]) as change:
+        keys = [request.pod_key] if request.metadata.name != "c" else [ObjectKey("", "n1")]
+        with world.changes.of(keys) as change:
             change.clear()
             await change.wait(3_600)
         return Bound("n1")
@@ -240,11 +242,12 @@ def let_binds_wait(world: World) -> None:
 
 async def test_binds_that_wait_are_woken_by_what_changes_and_by_what_goes(world: World) -> None:
     let_binds_wait(world)
-    await world.see(request_of("a"), request_of("b"))
-    assert len(world.changes.waiting) == 2
+    await world.see(request_of("a"), request_of("b"), request_of("c"))
+    assert len(world.changes.waiting) == 3
 
     await world.see(pod("a"))
     world.binding.removed(pod("b"))
+    world.binding.removed(node("n1"))
     await settle()
 
     assert world.changes.waiting == frozenset()
