@@ -91,10 +91,11 @@ def _joined(
     findings: Findings,
 ) -> Iterator[BoundAttribute]:
     scope = Scope(attribute, "", "")
+    order = {one: number for number, (members, _) in reversed([*enumerate(declared)]) for one in members}
     components = AttributeBindings({scope: [members for members, _ in declared]}).components(scope)
-    used = {one.attributes[name].string for one in known.values() for name in one.attributes if name == attribute}
+    used = {value for id_, one in known.items() for _, value in values_of(one, id_.driver, attribute)}
     free = (text for text in _texts(attribute) if text not in used)
-    for devices in components:
+    for devices in sorted(components, key=lambda component: min(order[one] for one in component)):
         values = {repr(value): value for members, value in declared if value is not None and members & devices}
         if len(values) > 1:
             findings.fault("spec.devices.bindings", f"devices that agree on {attribute} have several publishedValues")

@@ -78,10 +78,12 @@ def _check_attributes(group: DeviceGroup, path: str, findings: Findings) -> None
     if total > MOST_NAMED_VALUES:
         findings.fault(path, f"{total} attributes and capacities, expected {MOST_NAMED_VALUES} at most")
     seen: dict[str, str] = {}
-    for name in (*group.attributes, *group.attributes_by_index):
-        other = seen.setdefault(qualified(name, group.driver), name)
-        if other != name or (name in group.attributes and name in group.attributes_by_index):
-            findings.fault(f'{path}.attributesByIndex["{name}"]', f"{other} is the same attribute")
+    for field, names in (("attributes", group.attributes), ("attributesByIndex", group.attributes_by_index)):
+        for name in names:
+            here = f'{path}.{field}["{name}"]'
+            other = seen.setdefault(qualified(name, group.driver), here)
+            if other != here:
+                findings.fault(here, f"is the attribute of {other}")
     for name, values in group.attributes_by_index.items():
         if len(values) != group.count:
             findings.fault(f'{path}.attributesByIndex["{name}"]', f"{len(values)} values for {group.count} devices")

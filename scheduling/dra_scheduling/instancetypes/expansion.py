@@ -74,7 +74,7 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     @property
     def is_available(self) -> bool:
-        """Whether it can be had at all. Otherwise its candidate is compatible with nothing."""
+        """Whether it can be had at the moment; planning leaves out types that cannot."""
         return any(one.available for one in self.offerings)
 
     def offerings_within(self, requirements: Requirements) -> tuple[InstanceOffering, ...]:

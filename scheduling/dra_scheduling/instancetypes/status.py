@@ -17,23 +17,25 @@ MOST_SHOWN = 5
 def status_of(instance_type: InstanceType, result: Expanded | tuple[Fault, ...], *, now: str) -> InstanceTypeStatus:
     """Return the status that says what `expand` made of the type. `now` is RFC 3339 text.
 
-    Where nothing has changed it equals the present status, so that it need not be written.
+    It is to be put in the place of the present one, of which it keeps what others have written there. Where nothing has
+    changed both are equal, and nothing needs to be written.
     """
     if isinstance(result, Expanded):
         reason = "Warning" if result.warnings else "Expanded"
         verdict = Condition(type=VALID, status="True", reason=reason, message=_text(result.warnings))
-        said = _said(result)
+        said = _said(result, instance_type.status)
     else:
         verdict = Condition(type=VALID, status="False", reason="Invalid", message=_text(result))
-        said = InstanceTypeStatus()
+        said = replace(instance_type.status, device_count=0, drivers=(), devices="", cheapest_price="")
     verdict = replace(verdict, last_transition_time=now, observed_generation=instance_type.metadata.generation)
     return replace(said, conditions=with_condition(instance_type.status.conditions, verdict))
 
 
-def _said(expanded: Expanded) -> InstanceTypeStatus:
+def _said(expanded: Expanded, present: InstanceTypeStatus) -> InstanceTypeStatus:
     drivers = tuple(DriverDevices(driver=driver, devices=count) for driver, count in expanded.drivers.items())
     prices = [one.price for one in expanded.offerings if one.available]
-    return InstanceTypeStatus(
+    return replace(
+        present,
         device_count=sum(expanded.drivers.values()),
         drivers=drivers,
         devices=", ".join(f"{one.devices} {one.driver}" for one in drivers),
