@@ -7,9 +7,11 @@ from fractions import Fraction
 import pytest
 
 from dra_cluster import objects
+from dra_cluster.faults import Hold, Match
 from dra_cluster.mirror import CLAIMS, PODS
 from dra_cluster.objects import device, from_template
-from dra_cluster.world import World
+from dra_cluster.proxy import Proxy
+from dra_cluster.world import World, devices
 from dra_controlplane.client import Json
 from dra_controlplane.server import ControlPlane
 
@@ -81,3 +83,56 @@ def test_shares_of_another_schedulers_pods_count(contest: World) -> None:
     contest.pending("ours", "gpu")
     contest.remove(PODS, "theirs")
     assert contest.bound("ours") == node
+
+
+def take_meanwhile(world: World, proxy: Proxy, template: str = "gpus") -> None:
+    """Has the other scheduler bind a pod after ours has looked at all claims and before it writes its own."""
+    hold = Hold()
+    proxy.disturb(Match(method="PUT", path=f"{world.namespace}/resourceclaims/.*/status"), hold.before())
+    world.pod("ours", from_template("gpu", "gpus"))
+    hold.reached()
+    world.pod("theirs", from_template("gpu", template), schedulerName="default-scheduler")
+    world.bound("theirs")
+    hold.release()
+
+
+def test_a_share_that_another_scheduler_has_taken_meanwhile_is_given_back(contest: World, proxy: Proxy) -> None:
+    sharing(contest, "n1")
+    wanting(contest, 6)
+    take_meanwhile(contest, proxy)
+
+    assert "capacity" in contest.told("ours", "BindFailed", "together draw too much of")
+    contest.pending("ours", "gpu")
+    assert list(consumed(contest).values()) == [6]
+
+
+def test_a_partition_whose_counters_are_used_up_meanwhile_is_given_back(contest: World, proxy: Proxy) -> None:
+    partitions(contest)
+    gpu = contest.gpu_class()
+    for template, size in (("gpus", 1), ("wholes", 2)):
+        contest.gpu_template(gpu, f"device.attributes['{contest.driver}'].size == {size}", stem=template)
+    take_meanwhile(contest, proxy, "wholes")
+
+    assert "counter slots" in contest.told("ours", "BindFailed", "together draw too much of")
+    contest.pending("ours", "gpu")
+    assert devices(contest.claim_of("theirs")) == ["whole"]
+
+
+def partitions(world: World) -> None:
+    """A node with a card of two slots, to be had by half or as a whole."""
+    node = world.node("n1")
+    pool = objects.pool(node, count=2)
+    parts = [partition("half", 1), partition("whole", 2)]
+    world.create(objects.resource_slice(f"{node}-parts", driver=world.driver, pool=pool, devices=parts, nodeName=node))
+    slots: Json = {"name": "card", "counters": {"slots": {"value": "2"}}}
+    counters = objects.resource_slice(
+        f"{node}-counters", driver=world.driver, pool=pool, devices=(), nodeName=node, sharedCounters=[slots]
+    )
+    del counters["spec"]["devices"]
+    world.create(counters)
+
+
+def partition(name: str, slots: int) -> Json:
+    """A device that draws so many slots of a card."""
+    consumption = {"counterSet": "card", "counters": {"slots": {"value": str(slots)}}}
+    return {**device(name, size=slots), "consumesCounters": [consumption]}
