@@ -6,7 +6,7 @@ from aiohttp import web
 from dra_cluster.apart import Apart
 from dra_cluster.faults import Exchange, Match, answer
 from dra_cluster.objects import from_claim, from_template
-from dra_cluster.operators import RunningOperator
+from dra_cluster.operators import BY_KOPF, BY_PROGRAM, RunningOperator
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World, devices
 from dra_controlplane.client import ApiClient, Json
@@ -137,8 +137,9 @@ def test_a_cluster_without_rules_is_served_all_the_same(world: World, proxy: Pro
 
 
 @pytest.mark.controlplane
-def test_rules_are_read_in_the_version_that_there_is(apart: Apart, site: World) -> None:
-    operator = apart.operator("ruled")
+@pytest.mark.parametrize("command", [BY_KOPF, BY_PROGRAM], ids=["kopf run", "dra-operator"])
+def test_rules_are_read_in_the_version_that_there_is(apart: Apart, site: World, command: tuple[str, ...]) -> None:
+    operator = apart.operator(f"ruled-{len(command)}", command)
     wants_one(site)
     name = taint(site, "maintenance")
     site.pod("trainer", from_template("gpu", "gpus"))

@@ -20,12 +20,17 @@ from dra_operator.cycle import (
     Written,
 )
 from dra_operator.metrics import REGISTRY
+from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle import NewBudget, by_steps
 from dra_scheduling.cycle import bind_request as decided
+from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
 from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.outcomes import Assignment, Outcome, Unschedulable
 from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.model.tainting import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from dra_scheduling.queue import SchedulingQueue
 from dra_scheduling.testing import (
     allocated,
@@ -50,9 +55,9 @@ def gpu_pod(name: str, count: int = 1) -> Pod:
 class World:
     """A scheduler core with a cluster that a test fills."""
 
-    def __init__(self, cycle_pods: int = 100) -> None:
+    def __init__(self, cycle_pods: int = 100, new_budget: NewBudget = by_steps) -> None:
         self.now = 100.0
-        self.core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=cycle_pods)
+        self.core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=cycle_pods, new_budget=new_budget)
         self.core.take_in(Lead(is_leading=True), self.now)
 
     def add(self, *values: KubernetesObject) -> None:
@@ -117,6 +122,33 @@ def test_a_pod_waits_until_a_device_is_free(world: World) -> None:
     world.remove(gpu_pod("a"))
 
     assert world.decide() == [("b", "n1")]
+
+
+def test_a_pod_waits_until_a_rule_against_its_devices_goes(world: World) -> None:
+    taint = Taint(key="example.com/broken", effect="NoExecute")
+    spec = DeviceTaintRuleSpec(taint=taint, device_selector=DeviceTaintSelector())
+    rule = DeviceTaintRule(metadata=ObjectMeta(name="maintenance"), spec=spec)
+    world.gpu_node("n1")
+    world.add(rule, gpu_pod("p"))
+    assert world.decide() == [("p", "")]
+    assert world.decide() == []
+
+    world.remove(rule)
+
+    assert world.decide() == [("p", "n1")]
+
+
+def test_a_pod_whose_time_is_up_pauses_and_holds_up_nobody() -> None:
+    budgets = [Budget(is_late=lambda: True), Budget(), Budget()]
+    world = World(new_budget=lambda: budgets.pop(0))
+    world.gpu_node("n1", 2)
+    world.add(gpu_pod("a"), gpu_pod("b"))
+    assert world.decide() == [("a", ""), ("b", "n1")]
+    assert world.decide() == []
+
+    world.now += world.core.pause(world.now)
+
+    assert world.decide() == [("a", "n1")]
 
 
 def test_a_living_bind_request_of_a_former_process_is_adopted(world: World) -> None:

@@ -1,13 +1,13 @@
 """A control plane with every gate and API on that tests here need, apart from the one that other tests share."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from dra_cluster.mirror import Mirror
-from dra_cluster.operators import Operators, RunningOperator
+from dra_cluster.operators import BY_PROGRAM, Operators, RunningOperator
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World
 from dra_controlplane.client import ApiClient
@@ -28,9 +28,11 @@ class Apart:
     mirror: Mirror
     operators: Operators
 
-    def operator(self, name: str, **settings: str) -> RunningOperator:
+    def operator(self, name: str, command: Sequence[str] = BY_PROGRAM, **settings: str) -> RunningOperator:
         """Starts one process with both roles, and waits until it is ready."""
-        operator = self.operators.add(name, roles="scheduler,binder", account="dra-scheduler", **settings)
+        operator = self.operators.add(
+            name, roles="scheduler,binder", account="dra-scheduler", command=command, **settings
+        )
         operator.run()
         return operator
 
