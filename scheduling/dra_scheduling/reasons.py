@@ -62,7 +62,7 @@ def fold(refusals: Iterable[Refusal]) -> tuple[FoldedReason, ...]:
         key = (refusal.reason, refusal.message)
         counts[key] = counts.get(key, 0) + 1
         best = nearest.get(key)
-        if best is None or _nearness(refusal) > _nearness(best):
+        if best is None or (refusal is not best and _nearness(refusal) > _nearness(best)):
             nearest[key] = refusal
     ordered = sorted(counts, key=lambda key: (-counts[key], key))
     return tuple(FoldedReason(reason=key[0], message=_sentence(nearest[key]), nodes=counts[key]) for key in ordered)

@@ -32,7 +32,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def share(self) -> int:
         """The steps that the next search may take."""
-        return max(min(self.steps, self.each), 0)
+        return self.each if self.steps >= self.each else max(self.steps, 0)
 
     def after(self, steps: int) -> "Budget":
         """Return what is left after so many steps."""

@@ -1,6 +1,8 @@
 """One node as scheduling sees it: what it offers, what pods on it and plans for it have taken."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,6 +28,14 @@ class Charge(msgspec.Struct, frozen=True):
     ports: tuple[HostPort, ...]
     is_daemon: bool = False
     is_going: bool = False
+
+
+class Offer(NamedTuple):
+    """What a node offers by itself: amounts in base units, their names, and whether devices are among them."""
+
+    allocatable: Mapping[str, int]
+    offered: frozenset[str]
+    offers_devices: bool
 
 
 def charge_of(pod: Pod) -> Charge:
@@ -56,10 +66,8 @@ class NodeState:
         """Take over the node's new state; the charges stay."""
         self.node = node
         self.place = NodePlace(name=node.name, labels=node.metadata.labels)
-        self.allocatable = _base_units(node)
         self.is_guarded = is_guarded(node)
-        self.offered = frozenset(self.allocatable)
-        self.offers_devices = any(map(is_extended_name, self.offered))
+        self.allocatable, self.offered, self.offers_devices = _offer_of(tuple(_base_units(node).items()))
         self.free = dict(self.allocatable)
         for charge in self.charges.values():
             self._subtract(charge.amounts)
@@ -95,6 +103,13 @@ class NodeState:
         for name, amount in amounts.items():
             if name in free:
                 free[name] -= amount
+
+
+@lru_cache(maxsize=4096)
+def _offer_of(amounts: tuple[tuple[str, int], ...]) -> Offer:
+    """Return one object for all nodes that offer the same: looking at thousands of nodes waits for memory most."""
+    names = frozenset(name for name, _ in amounts)
+    return Offer(dict(amounts), names, any(map(is_extended_name, names)))
 
 
 def _base_units(node: Node) -> dict[str, int]:

@@ -18,21 +18,21 @@ Score = tuple[int, ...]
 """What orders the nodes that fit: the smallest is the best."""
 
 
-class Fit(msgspec.Struct, frozen=True):
+class Fit(msgspec.Struct, frozen=True, gc=False):
     """The node takes pods of the shape."""
 
     score: Score
     steps: int = 0
 
 
-class Refused(msgspec.Struct, frozen=True):
+class Refused(msgspec.Struct, frozen=True, gc=False):
     """The node cannot take pods of the shape."""
 
     refusal: Refusal
     steps: int = 0
 
 
-class Unknown(msgspec.Struct, frozen=True):
+class Unknown(msgspec.Struct, frozen=True, gc=False):
     """The search on this node ended before it knew; `is_postponed` if only because others had spent the budget."""
 
     refusal: Refusal
@@ -79,15 +79,14 @@ class Ranking:
         changed = changes.since(self._cursor)
         self._cursor = changes.end
         if changed is Everything.EVERYTHING:
-            self._fits.clear()
-            self._refusals.clear()
-            self._postponed.clear()
-            self._heap.clear()
-            self._summary = None
+            self._clear()
             self._takes = changes.shared_takes
-            changed = frozenset(nodes)
+            for node in sorted(nodes):
+                self._take_in(node, look(node))
+            return
         for node in sorted(changed | self._postponed):
-            self._judge(node, look)
+            self._drop(node)
+            self._take_in(node, look(node))
 
     def best(self, changes: ChangeLog, look: Look) -> str | None:
         """Return the best node that still takes the shape.
@@ -121,7 +120,8 @@ class Ranking:
         while self._heap:
             score, node = self._heap[0]
             if self._fits.get(node) == score:
-                self._judge(node, look)
+                self._drop(node)
+                self._take_in(node, look(node))
                 if self._fits.get(node) == score:
                     return
             else:
@@ -129,12 +129,20 @@ class Ranking:
         # Nothing on top is stale any more only once the heap is empty: then every refusal is up to date, too.
         self._takes = changes.shared_takes
 
-    def _judge(self, node: str, look: Look) -> None:
-        verdict = look(node)
+    def _clear(self) -> None:
+        self._fits.clear()
+        self._refusals.clear()
+        self._postponed.clear()
+        self._heap.clear()
         self._summary = None
+
+    def _drop(self, node: str) -> None:
         self._fits.pop(node, None)
         self._refusals.pop(node, None)
         self._postponed.discard(node)
+
+    def _take_in(self, node: str, verdict: Verdict | None) -> None:
+        self._summary = None
         if verdict is None:
             return
         self.steps += verdict.steps

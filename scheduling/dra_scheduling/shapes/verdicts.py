@@ -108,7 +108,7 @@ def _score(shape: Shape, state: NodeState, devices: Devices, need: ExtendedNeed,
         -preferred_weight(shape.pod, state.node) if shape.has_preferences else 0,
         -found.score if found is not None else 0,
         _free_devices(shape, state, need, found),
-        _free_share(need=need.node, state=state),
+        _free_share(need.node, state),
     )
 
 
@@ -125,7 +125,7 @@ def _free_devices(shape: Shape, state: NodeState, need: ExtendedNeed, found: Cho
     return left + sum(state.free[name] - need.node.get(name) for name in served_by_node)
 
 
-def _free_share(*, need: Resources, state: NodeState) -> int:
+def _free_share(need: Resources, state: NodeState) -> int:
     share = 0
     allocatable, free, amounts = state.allocatable, state.free, need.amounts
     for name in PACKED_RESOURCES:

@@ -20,6 +20,7 @@ def share_parts(piece: ResourceSlice) -> None:
     Only for a slice that nobody else has seen yet. Amounts that are equal but written differently, such as 1Gi and
     1024Mi, end up written like the first one.
     """
+    force_setattr(piece.spec, "driver", _text(piece.spec.driver))
     for device in piece.spec.devices:
         _share(device)
 
