@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from dra_scheduling.candidates import AttributeBindings, Scope
-from dra_scheduling.instancetypes.checks import MOST_NAMED_VALUES, qualified
+from dra_scheduling.instancetypes.checks import MOST_NAMED_VALUES, is_qualified_name, qualified
 from dra_scheduling.instancetypes.devices import INDEX, DriverPool, at_index
 from dra_scheduling.instancetypes.faults import Findings
 from dra_scheduling.model.ids import DeviceID
@@ -34,6 +34,8 @@ def bound_attributes(
     declared: dict[str, list[tuple[frozenset[DeviceID], DeviceAttribute | None]]] = {}
     for number, binding in enumerate(devices.bindings):
         path = f"spec.devices.bindings[{number}]"
+        if "/" not in binding.attribute or not is_qualified_name(binding.attribute):
+            findings.fault(f"{path}.attribute", f"{binding.attribute!r} is no attribute with its domain")
         members = _members(binding, devices, known, path, findings)
         _check_members(binding.attribute, members, known, path, findings)
         if len(members) < 2:  # noqa: PLR2004  a device alone shares nothing

@@ -14,7 +14,9 @@ MOST_DEVICES = 2048
 MOST_NAMED_VALUES = 32
 MOST_TEXT = 64
 ZERO = Quantity.from_int(0)
-SOME_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+DOMAIN = re.compile(r"(?=.{1,63}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,31}")
 
 Names = dict[tuple[str, str], str]
 Counters = dict[tuple[str, str], Mapping[str, Counter]]
@@ -22,7 +24,8 @@ Counters = dict[tuple[str, str], Mapping[str, Counter]]
 
 def check_devices(devices: InstanceDevices, findings: Findings) -> None:
     """Note what no driver could publish. Where nothing is noted, the devices can be told one by one."""
-    total = sum(group.count for group in devices.groups) + sum(sets.count for sets in devices.shared_counters)
+    counts = [*(group.count for group in devices.groups), *(sets.count for sets in devices.shared_counters)]
+    total = sum(count for count in counts if count > 0)
     if total > MOST_DEVICES:
         findings.fault("spec.devices", f"{total} devices and counter sets, expected {MOST_DEVICES} at most")
         return
@@ -59,11 +62,15 @@ def _check_counter_sets(devices: InstanceDevices, findings: Findings) -> Counter
 
 
 def _check_names(driver: str, name: str, count: int, path: str, names: Names, findings: Findings) -> None:
+    if DOMAIN.fullmatch(driver) is None:
+        findings.fault(f"{path}.driver", f"{driver!r} is no name of a driver, expected one such as gpu.example.com")
+    if count < 1:
+        findings.fault(f"{path}.count", f"is {count}, expected 1 or more")
     if count > 1 and INDEX not in name:
         findings.fault(f"{path}.name", f"expected {INDEX} in the name of {count}, they would all be called {name}")
         return
     longest = at_index(name, max(count - 1, 0))
-    if SOME_NAME.fullmatch(longest) is None:
+    if DNS_LABEL.fullmatch(longest) is None:
         findings.fault(f"{path}.name", f"{longest} is no name, expected a DNS label of 63 characters at most")
     for index in range(count):
         own = at_index(name, index)
@@ -82,6 +89,8 @@ def _check_attributes(group: DeviceGroup, path: str, findings: Findings) -> None
         for name in names:
             here = f'{path}.{field}["{name}"]'
             other = seen.setdefault(qualified(name, group.driver), here)
+            if not is_qualified_name(name):
+                findings.fault(here, "is no name, expected a C identifier, with a domain and / or without")
             if other != here:
                 findings.fault(here, f"is the attribute of {other}")
     for name, values in group.attributes_by_index.items():
@@ -96,6 +105,8 @@ def _check_attributes(group: DeviceGroup, path: str, findings: Findings) -> None
 def _check_capacity(group: DeviceGroup, path: str, findings: Findings) -> None:
     check_amounts({name: one.value for name, one in group.capacity.items()}, f"{path}.capacity", findings)
     for name, one in group.capacity.items():
+        if not is_qualified_name(name):
+            findings.fault(f'{path}.capacity["{name}"]', "is no name, expected a C identifier")
         if one.request_policy is not None and not group.allow_multiple_allocations:
             where = f'{path}.capacity["{name}"].requestPolicy'
             findings.fault(where, "means nothing without allowMultipleAllocations")
@@ -124,6 +135,12 @@ def _wrong_draws(drawn: DeviceCounterConsumption, driver: str, index: int, count
             yield f"counter set {name} has no counter {counter}"
         elif amount.value > shared[counter].value:
             yield f"takes {amount.value} of {counter}, of which {name} has {shared[counter].value}"
+
+
+def is_qualified_name(name: str) -> bool:
+    """Whether drivers may call an attribute or a capacity so."""
+    domain, slash, identifier = name.rpartition("/")
+    return IDENTIFIER.fullmatch(identifier) is not None and (not slash or DOMAIN.fullmatch(domain) is not None)
 
 
 def qualified(name: str, driver: str) -> str:

@@ -12,7 +12,8 @@ HOSTNAME_LABEL = "kubernetes.io/hostname"
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 OF_THE_NODE = frozenset({HOSTNAME_LABEL, NODE_POOL_LABEL})
-FREE = Quantity.from_int(0)
+MOST_CHARACTERS = 63
+ZERO = Quantity.from_int(0)
 
 
 def offering_requirements(offering: InstanceOffering) -> tuple[Requirement, ...]:
@@ -33,6 +34,8 @@ def type_requirements(name: str, spec: InstanceTypeSpec, findings: Findings) -> 
 
     Offerings count that are available; where none is, all of them do.
     """
+    if len(name) > MOST_CHARACTERS:
+        findings.fault("metadata.name", f"is the value of a label, expected {MOST_CHARACTERS} characters at most")
     own = _own_requirements(name, spec, findings)
     _check_offerings(spec, own, findings)
     offerings = [one for one in spec.offerings if one.available] or spec.offerings
@@ -83,7 +86,7 @@ def _check_offerings(spec: InstanceTypeSpec, own: Requirements, findings: Findin
 
 
 def _wrong_in(offering: InstanceOffering) -> Iterator[str]:
-    if offering.price < FREE:
+    if offering.price < ZERO:
         yield f"price is {offering.price}, expected 0 or more"
     if not offering.zone or not offering.capacity_type:
         yield "expected a zone and a capacityType"

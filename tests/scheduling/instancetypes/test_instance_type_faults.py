@@ -26,7 +26,9 @@ def instance_type(case: dict[str, Any]) -> InstanceType:
     for name, value in case.get("spec", {}).items():
         spec[name] = {**SOUND[name], **value} if isinstance(value, dict) else value
     devices = {"groups": case.get("groups", GROUPS), "sharedCounters": COUNTERS, "bindings": case.get("bindings", [])}
-    return read_as(InstanceType, {"metadata": {"name": "sound"}, "spec": {**spec, "devices": devices}})
+    return read_as(
+        InstanceType, {"metadata": {"name": case.get("type", "sound")}, "spec": {**spec, "devices": devices}}
+    )
 
 
 def are_as_told(found: tuple[Fault, ...], told: list[list[str]]) -> bool:
