@@ -3,6 +3,7 @@
 import msgspec
 
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.model.bindrequests import PENDING
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
@@ -92,7 +93,8 @@ def _standing(cluster: Cluster, pod: Pod) -> str:
         return "is being deleted"
     if pod.spec.scheduler_name != cluster.scheduler_name:
         return f"is left to its scheduler {pod.spec.scheduler_name}"
-    return "has a BindRequest that is being carried out"
+    waits = [request.status.reason for request in cluster.placements.living(pod) if request.phase == PENDING]
+    return ": ".join(["has a BindRequest that is being carried out", *waits[:1]])
 
 
 def _nearest_miss(cluster: Cluster, shape: Shape, groups: tuple[NodeGroup, ...]) -> NearestMiss | None:

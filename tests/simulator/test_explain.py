@@ -77,6 +77,11 @@ def test_what_stands_against_the_pod_as_such_needs_no_node() -> None:
         ("running-pods-take-their-room", "done", "has finished (Succeeded)"),
         ("pods-of-other-schedulers-are-left-alone", "theirs", "is left to its scheduler default-scheduler"),
         ("living-bind-request-holds-room-and-devices", "first", "has a BindRequest that is being carried out"),
+        (
+            "bind-that-waits-holds-its-device",
+            "first",
+            "has a BindRequest that is being carried out: waiting for its device",
+        ),
     ],
 )
 def test_a_pod_that_is_not_decided_has_a_story_too(name: str, pod: str, outcome: str) -> None:

@@ -169,7 +169,7 @@ class Placements:
         pod = self.pods.get(key)
         if pod is None or pod.is_finished:
             return None
-        plan, requests = self._plans.get(pod.metadata.uid), self._living(pod)
+        plan, requests = self._plans.get(pod.metadata.uid), self.living(pod)
         node = pod.spec.node_name
         intents: tuple[Intent, ...] = ()
         if plan is not None:
@@ -183,7 +183,7 @@ class Placements:
             intents += tuple(_told_apart(intent, request) for intent in said) if intents else said
         return Commitment(pod.metadata.uid, node, charge_of(pod), intents) if node else None
 
-    def _living(self, pod: Pod) -> list[BindRequest]:
+    def living(self, pod: Pod) -> list[BindRequest]:
         """Return the BindRequests that may be carried out for the pod; ours, which has the pod's name, comes first.
 
         There is one at most unless somebody else writes some, too: then the devices of all of them are spoken for.
