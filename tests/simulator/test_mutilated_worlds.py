@@ -5,7 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from dra_cases.command import Ended, dra
@@ -234,3 +234,18 @@ def test_whatever_is_wrong_the_checks_name_object_and_path(objects: list[Json]) 
         assert finding["path"].startswith("$") or finding["object"].startswith("document")
         assert finding["message"]
         assert "\n" not in finding["message"]
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(mutilated())
+def test_the_figures_of_a_story_add_up_and_fit_what_is_decided(objects: list[Json]) -> None:
+    ended = run(objects, "simulate", "--explain", "victim")
+    assume(ended.out)
+    told = json.loads(ended.out)["explanation"]
+    if told["nodes"]:
+        assert any(group["fits"] for group in told["nodes"]) == told["outcome"].startswith("goes to node")
+    for group in told["nodes"]:
+        for asked in group["requests"]:
+            selected = asked["selectors"][-1]["left"] if asked["selectors"] else asked["ofClass"]
+            parts = ("lackingCapacity", "needingFeature", "tainted", "taken", "withoutRoom", "withoutCounters")
+            assert selected == asked["available"] + sum(asked[part] for part in parts)
