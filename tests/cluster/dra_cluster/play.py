@@ -103,8 +103,7 @@ class Play:
         """Creates an object of a case; its namespace is the test's own."""
         world = self._world
         if body["kind"] == "Namespace":
-            labels = {"metadata": {"labels": body["metadata"]["labels"]}}
-            world.api.patch(path_of("v1/namespaces", world.namespace), labels)
+            world.label_namespace(**body["metadata"]["labels"])
             return
         body = copy.deepcopy(body)
         body["metadata"].pop("namespace", None)

@@ -8,7 +8,10 @@ import yaml
 
 from dra_controlplane.build import Programs
 
-CONTROLLERS = "resourceclaim-controller,garbage-collector-controller,namespace-controller,serviceaccount-controller"
+CONTROLLERS = (
+    "resourceclaim-controller,device-taint-eviction-controller,"
+    "garbage-collector-controller,namespace-controller,serviceaccount-controller"
+)
 # ServiceAccount would refuse pods until a token controller runs; TaintNodesByCondition taints every new Node
 # until a node life-cycle controller, which there is none of, takes the taint away.
 ADMISSION_OFF = "ServiceAccount,TaintNodesByCondition"
@@ -71,7 +74,7 @@ def apiserver_command(
 
 
 def controller_manager_command(programs: Programs, kubeconfig: Path, gates: Sequence[str]) -> list[str]:
-    """The controllers that resource claims, owners, namespaces and service accounts need, and no others."""
+    """The controllers that claims, taints of devices, owners, namespaces and service accounts need, and no others."""
     return [
         str(programs.controller_manager),
         f"--kubeconfig={kubeconfig}",
