@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.model.instancetypes import InstanceType
+from dra_scheduling.model.slices import ResourceSliceSpec
 from dra_scheduling.wire import read_as
 
 MOST_DEVICES, MOST_SPECIAL, MOST_SETS, MOST_VALUES = 128, 64, 8, 32
@@ -61,28 +62,57 @@ specs = st.fixed_dictionaries(
 )
 
 
+sound_groups = st.fixed_dictionaries(
+    {"driver": st.sampled_from(["d.io", "e.io"]), "name": st.sampled_from([f"{kind}-{{index}}" for kind in "abcd"])},
+    optional={
+        "count": st.integers(min_value=1, max_value=140),
+        "attributes": st.dictionaries(st.sampled_from(["a", "x.io/other"]), values),
+        "capacity": st.just({"c": {"value": 1}}),
+        "consumesCounters": st.just([{"counterSet": "set-{index}", "counters": {"m": {"value": 1}}}]),
+        "taints": st.just([{"key": "k", "effect": "NoSchedule"}]),
+    },
+)
+
+
+def around(groups: list[dict[str, Any]]) -> dict[str, Any]:
+    """A sound spec with these groups: counter sets for all of them, and all devices with one root."""
+    drivers = sorted({group["driver"] for group in groups})
+    sets = [{"driver": one, "name": "set-{index}", "count": 140, "counters": {"m": {"value": 1}}} for one in drivers]
+    bound = [{"driver": group["driver"], "name": group["name"]} for group in groups]
+    devices = {"groups": groups, "sharedCounters": sets, "bindings": [{"attribute": "x.io/root", "devices": bound}]}
+    return {"offerings": [{"zone": "a", "price": 1}], "capacity": {"cpu": 1}, "devices": devices}
+
+
 @given(specs)
 def test_whatever_is_written_it_is_sound_or_its_faults_are_named(spec: dict[str, Any]) -> None:
     result = expand(read_as(InstanceType, {"metadata": {"name": "t"}, "spec": spec}))
 
-    if isinstance(result, Expanded):
-        assert_publishable(result)
-    else:
+    if not isinstance(result, Expanded):
         assert result
         assert all(fault.path and fault.message for fault in result)
 
 
-def assert_publishable(expanded: Expanded) -> None:
-    for piece in expanded.slices_for_node("node-a", node_uid="u"):
-        devices, sets = piece.spec.devices, piece.spec.shared_counters
-        are_special = any(
-            one.taints or one.consumes_counters or any(value.bools for value in one.attributes.values())
-            for one in devices
-        )
-        assert bool(devices) != bool(sets)
-        assert len(devices) <= (MOST_SPECIAL if are_special else MOST_DEVICES)
-        assert len(sets) <= MOST_SETS
-        assert len({one.name for one in devices}) == len(devices)
-        assert all(len(one.attributes) + len(one.capacity) <= MOST_VALUES for one in devices)
-        assert "{index}" not in repr((devices, sets))
-    assert all(one.pool.problem is None for one in expanded.candidate.devices.pools)
+@given(st.lists(sound_groups, min_size=1, max_size=4, unique_by=lambda group: group["name"]).map(around))
+def test_what_is_sound_can_be_published_and_planned_with(spec: dict[str, Any]) -> None:
+    result = expand(read_as(InstanceType, {"metadata": {"name": "t"}, "spec": spec}))
+
+    assert isinstance(result, Expanded), result
+    assert all(one.pool.problem is None for one in result.candidate.devices.pools)
+    published = result.slices_for_node("node-a", node_uid="u")
+    for piece in published:
+        assert_publishable(piece.spec)
+    roots = {repr(one.attributes.get("x.io/root")) for piece in published for one in piece.spec.devices}
+    assert len(roots) == 1
+
+
+def assert_publishable(spec: ResourceSliceSpec) -> None:
+    devices, sets = spec.devices, spec.shared_counters
+    are_special = any(
+        one.taints or one.consumes_counters or any(value.bools for value in one.attributes.values()) for one in devices
+    )
+    assert bool(devices) != bool(sets)
+    assert len(devices) <= (MOST_SPECIAL if are_special else MOST_DEVICES)
+    assert len(sets) <= MOST_SETS
+    assert len({one.name for one in devices}) == len(devices)
+    assert all(len(one.attributes) + len(one.capacity) <= MOST_VALUES for one in devices)
+    assert "{index}" not in repr((devices, sets))
