@@ -12,7 +12,7 @@ from dra_binder.backoff import LONGEST_PAUSE, limit_of, pause_after
 from dra_binder.errors import ApiError, ConflictError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
 from dra_binder.plan import Bound, Plan, make_plan, special_names, standing
 from dra_binder.ports import Ports
-from dra_binder.prechecks import is_contended, refusal
+from dra_binder.prechecks import is_contended, is_written, refusal
 from dra_binder.preparation import Wait, judge, latest
 from dra_binder.settings import DEFAULTS, BinderSettings
 from dra_binder.steps import (
@@ -211,6 +211,9 @@ class _Run:
             known = await self._read_claims(plan)
         if not isinstance(known, dict):
             return known
+        if self.waits_for and not is_written(plan, known, ports.view):
+            # An undo that was cut off: to begin anew would give the same device as much time once more.
+            return GiveUp(f"given back while {self.waits_for}")
         special = await reserve_special(ports, plan)
         if special is not None and not isinstance(special, ResourceClaim):
             return special

@@ -45,6 +45,11 @@ def refusal(
     )
 
 
+def is_written(plan: Plan, claims: Mapping[ObjectKey, ResourceClaim], view: View) -> bool:
+    """Whether all allocations of the plan are in claims already."""
+    return not _unwritten(plan, claims, view)
+
+
 def is_contended(plan: Plan, claims: Mapping[ObjectKey, ResourceClaim], view: View) -> bool:
     """Whether another scheduler may be giving out the devices that the plan would add to claims."""
     unwritten = _unwritten(plan, claims, view)

@@ -205,6 +205,7 @@ async def test_what_fails_is_undone_whatever_happens_to_the_undo(fault: Fault, w
 
     assert_nothing_left(world)
     assert world.request(value).phase == FAILED
+    assert world.server.clock.seconds < TIMEOUT
 
 
 def kill() -> None:
