@@ -12,11 +12,18 @@ NODE_POOL_LABEL = "karpenter.sh/nodepool"
 INITIALIZED_LABEL = "karpenter.sh/initialized"
 
 
+class ContainerResourceClaim(Value, frozen=True):
+    """A claim that a container uses, by its name in `spec.resourceClaims`."""
+
+    name: str
+
+
 class ResourceRequirements(Value, frozen=True):
-    """Requests and limits of a container or a pod."""
+    """Requests and limits of a container or a pod, and the claims that a container uses."""
 
     requests: dict[str, Quantity] = {}
     limits: dict[str, Quantity] = {}
+    claims: tuple[ContainerResourceClaim, ...] = ()
 
 
 class ContainerPort(Value, frozen=True):
@@ -106,6 +113,7 @@ class PodSpec(Value, frozen=True):
     volumes: tuple[Volume, ...] = ()
     priority: int = 0
     priority_class_name: str = ""
+    termination_grace_period_seconds: int | None = None
 
 
 class PodCondition(Value, frozen=True):
@@ -139,6 +147,33 @@ class PodExtendedResourceClaimStatus(Value, frozen=True):
     request_mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
 
 
+class NodeAllocatableMappedResources(Value, frozen=True):
+    """How much of a resource of the node the devices of a claim are."""
+
+    name: str
+    quantity: Quantity
+
+
+class NodeAllocatableOverheadResources(Value, frozen=True):
+    """How much of a resource of the node the use of a claim's devices costs."""
+
+    name: str
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
+class NodeAllocatableResourceClaimStatus(Value, frozen=True):
+    """What a claim takes of the node's own resources for a pod (KEP-5517); kubelet adds it to the pod's cgroups.
+
+    `containers` are those that use the claim; each has its overhead.
+    """
+
+    resource_claim_name: str
+    containers: tuple[str, ...] = ()
+    mapping: tuple[NodeAllocatableMappedResources, ...] = ()
+    overhead: tuple[NodeAllocatableOverheadResources, ...] = ()
+
+
 class PodStatus(Value, frozen=True):
     """A pod's state."""
 
@@ -147,6 +182,7 @@ class PodStatus(Value, frozen=True):
     nominated_node_name: str = ""
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
     extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
 
 class Pod(Value, frozen=True):
@@ -173,16 +209,28 @@ class Pod(Value, frozen=True):
 
 
 class NodeSpec(Value, frozen=True):
-    """What keeps pods away from a node."""
+    """What machine a node is, and what keeps pods away from it."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
+    provider_id: str = field(default="", name="providerID")
+
+
+class NodeCondition(Value, frozen=True):
+    """One entry of a node's `status.conditions`; heartbeats are left out, since they say nothing new."""
+
+    type: str
+    status: str = "Unknown"
+    reason: str = ""
+    last_transition_time: str = ""
 
 
 class NodeStatus(Value, frozen=True):
-    """What a node offers."""
+    """What a node has, what of it pods may have, and how it is."""
 
     allocatable: dict[str, Quantity] = {}
+    capacity: dict[str, Quantity] = {}
+    conditions: tuple[NodeCondition, ...] = ()
 
 
 class Node(Value, frozen=True):
@@ -196,6 +244,11 @@ class Node(Value, frozen=True):
     def name(self) -> str:
         """The node's name."""
         return self.metadata.name
+
+    @property
+    def ready(self) -> NodeCondition | None:
+        """What kubelet says of the node."""
+        return next((one for one in self.status.conditions if one.type == "Ready"), None)
 
     @property
     def is_being_set_up(self) -> bool:

@@ -1,1 +1,44 @@
-"""NodeClaims from their creation to a node that pods can use, as functions of what the API shows."""
+"""NodeClaims from their creation to a node that pods can use, and to their end, as functions of what the API shows."""
+
+from dra_scheduling.nodeclaims.foreign import gate_step
+from dra_scheduling.nodeclaims.gate import published_devices, shut_by
+from dra_scheduling.nodeclaims.lifecycle import Deadlines, Situation, next_step
+from dra_scheduling.nodeclaims.names import is_own
+from dra_scheduling.nodeclaims.nodeslices import NodeSlices
+from dra_scheduling.nodeclaims.poolchecks import pool_faults
+from dra_scheduling.nodeclaims.poolstatus import pool_status
+from dra_scheduling.nodeclaims.steps import (
+    ChangeNode,
+    ChangeStatus,
+    ChangeType,
+    Delete,
+    Evict,
+    Notice,
+    Release,
+    Step,
+    Wait,
+)
+from dra_scheduling.nodeclaims.termination import termination_step
+
+__all__ = [
+    "ChangeNode",
+    "ChangeStatus",
+    "ChangeType",
+    "Deadlines",
+    "Delete",
+    "Evict",
+    "NodeSlices",
+    "Notice",
+    "Release",
+    "Situation",
+    "Step",
+    "Wait",
+    "gate_step",
+    "is_own",
+    "next_step",
+    "pool_faults",
+    "pool_status",
+    "published_devices",
+    "shut_by",
+    "termination_step",
+]

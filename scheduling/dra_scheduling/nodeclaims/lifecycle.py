@@ -1,0 +1,250 @@
+"""The next step of a NodeClaim's life: launched by its provider, registered, initialized, ready.
+
+A pure function of what the API shows. So a process may be killed before or after any of its writes, or write twice:
+the next look finds what is left to be done.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from dra_scheduling.instancetypes import Expanded
+from dra_scheduling.model.base import OwnerReference
+from dra_scheduling.model.conditions import Condition, condition_of, with_condition
+from dra_scheduling.model.instancetypes import InstanceType
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.nodeselection import Taint
+from dra_scheduling.model.pods import Node
+from dra_scheduling.nodeclaims.gate import TIMEOUT
+from dra_scheduling.nodeclaims.initialization import Unmet, first_unmet, gate_drivers
+from dra_scheduling.nodeclaims.names import (
+    DEVICES_AS_PROMISED,
+    DRIVERS_TAINT,
+    INITIALIZED,
+    INITIALIZED_LABEL,
+    LAUNCHED,
+    READY,
+    REGISTERED,
+    REGISTERED_LABEL,
+    UNREGISTERED_TAINT,
+)
+from dra_scheduling.nodeclaims.nodeslices import NodeSlices
+from dra_scheduling.nodeclaims.promises import MISSING, compared, failed, succeeded
+from dra_scheduling.nodeclaims.steps import ChangeNode, ChangeStatus, Delete, Notice, Step, Wait
+from dra_scheduling.nodeclaims.times import seconds_of, time_of
+
+NOT_FOUND = "NodeNotFound"
+SEVERAL = "MultipleNodesFound"
+
+
+class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
+    """How long each part of the life may take, in seconds. With a gate of 0 nodes do not wait for their drivers."""
+
+    launch: float = 300.0
+    registration: float = 900.0
+    gate: float = 900.0
+
+
+class Situation(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a step depends on.
+
+    `nodes` are those with the NodeClaim's provider id. `instance_type` and `expanded` are of the type that was
+    launched, None where it is not known or not sound. `now` is RFC 3339 text.
+    """
+
+    claim: NodeClaim
+    nodes: tuple[Node, ...]
+    slices: NodeSlices
+    now: str
+    instance_type: InstanceType | None = None
+    expanded: Expanded | None = None
+    deadlines: Deadlines = Deadlines()
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """The drivers that have to publish on the node before it is initialized."""
+        return gate_drivers(self.claim, self.expanded) if self.deadlines.gate > 0 else ()
+
+    def is_over(self, time: float) -> bool:
+        """Whether that time has come."""
+        return seconds_of(self.now) >= time
+
+
+def next_step(at: Situation) -> Step:
+    """Return what is to be written next of a NodeClaim of ours that is not being deleted."""
+    claim = at.claim
+    launched = claim.condition(LAUNCHED)
+    if launched is None or not launched.is_true:
+        return _launching(at, launched)
+    initialized = claim.condition(INITIALIZED)
+    if initialized is not None and initialized.status == "False":
+        return _given_up(at)
+    registered = claim.condition(REGISTERED)
+    is_registered = registered is not None and registered.is_true
+    if len(at.nodes) != 1:
+        return _without_node(at, launched, is_registered=is_registered)
+    node = at.nodes[0]
+    if not is_registered and (registration := _registration(claim, node)) is not None:
+        return registration
+    if initialized is not None and initialized.is_true:
+        return _settled(at, node)
+    return _initializing(at, node)
+
+
+def gate_begins(claim: NodeClaim, node: Node) -> float:
+    """Return since when the drivers can have published: the node is registered and ready. Seconds since 1970."""
+    registered, ready = claim.condition(REGISTERED), node.ready
+    return max(
+        seconds_of(registered.last_transition_time if registered is not None else ""),
+        seconds_of(ready.last_transition_time if ready is not None else ""),
+    )
+
+
+def _launching(at: Situation, launched: Condition | None) -> Step:
+    if launched is not None and launched.status == "False":
+        return Delete(notices=(Notice(reason="LaunchFailed", message=launched.message or launched.reason),))
+    deadline = seconds_of(at.claim.metadata.creation_timestamp) + at.deadlines.launch
+    if not at.is_over(deadline):
+        return Wait(until=time_of(deadline))
+    message = f"no provider has launched it within {at.deadlines.launch:g} s"
+    return Delete(notices=(Notice(reason="LaunchTimeout", message=message),))
+
+
+def _without_node(at: Situation, launched: Condition, *, is_registered: bool) -> Step:
+    if is_registered and not at.nodes:
+        message = f"node {at.claim.status.node_name} is gone"
+        return Delete(notices=(Notice(reason="NodeGone", message=message),))
+    deadline = seconds_of(launched.last_transition_time) + at.deadlines.registration
+    if not is_registered and at.is_over(deadline):
+        message = f"no node has registered within {at.deadlines.registration:g} s of the launch"
+        return Delete(notices=(Notice(reason="RegistrationTimeout", message=message),))
+    names = ", ".join(sorted(node.name for node in at.nodes))
+    unmet = (
+        Unmet(reason=SEVERAL, message=f"nodes {names} have provider id {at.claim.status.provider_id}")
+        if at.nodes
+        else Unmet(reason=NOT_FOUND, message=f"no node with provider id {at.claim.status.provider_id} is there yet")
+    )
+    kind = INITIALIZED if is_registered else REGISTERED
+    found = _shown(at, (Condition(type=kind, status="Unknown", reason=unmet.reason, message=unmet.message),))
+    return found or Wait(until="" if is_registered else time_of(deadline))
+
+
+def _registration(claim: NodeClaim, node: Node) -> ChangeNode | None:
+    labels = {**claim.metadata.labels, REGISTERED_LABEL: "true"}
+    owner = OwnerReference(
+        api_version="karpenter.sh/v1",
+        kind="NodeClaim",
+        name=claim.name,
+        uid=claim.metadata.uid,
+        block_owner_deletion=True,
+    )
+    has_owner = any(one.uid == owner.uid for one in node.metadata.owner_references)
+    is_tainted = _has(node, UNREGISTERED_TAINT)
+    if has_owner and not is_tainted and node.metadata.labels.get(REGISTERED_LABEL) == "true":
+        return None
+    # Start-up taints once only: others take them off again.
+    wanted = () if REGISTERED_LABEL in node.metadata.labels else (*claim.spec.taints, *claim.spec.startup_taints)
+    return ChangeNode(
+        name=node.name,
+        uid=node.metadata.uid,
+        labels=labels,
+        owner=owner,
+        added=tuple(one for one in wanted if not _has(node, one)),
+        removed=(UNREGISTERED_TAINT,) if is_tainted else (),
+    )
+
+
+def _initializing(at: Situation, node: Node) -> Step:
+    unmet = first_unmet(at.claim, node, at.drivers, at.slices)
+    if unmet is None:
+        return _opening(node) or _open(at, node)
+    deadline = gate_begins(at.claim, node) + at.deadlines.gate
+    # Only the drivers' time is limited: what else keeps a node back is not mended by another one.
+    is_limited = unmet.is_gate and at.claim.condition(REGISTERED) is not None
+    if is_limited and at.is_over(deadline):
+        message = f"{unmet.message}, {at.deadlines.gate:g} s after the node was there"
+        late = Condition(type=INITIALIZED, status="False", reason=TIMEOUT, message=message)
+        notice = Notice(reason=TIMEOUT, message=message)
+        return _shown(at, (_registered(), late), node, notices=(notice,)) or Wait()
+    waiting = Condition(type=INITIALIZED, status="Unknown", reason=unmet.reason, message=unmet.message)
+    return _shown(at, (_registered(), waiting), node) or Wait(until=time_of(deadline) if is_limited else "")
+
+
+def _opening(node: Node) -> ChangeNode | None:
+    removed = tuple(one for one in node.spec.taints if one.key == DRIVERS_TAINT)
+    if node.metadata.labels.get(INITIALIZED_LABEL) == "true" and not removed:
+        return None
+    return ChangeNode(name=node.name, uid=node.metadata.uid, labels={INITIALIZED_LABEL: "true"}, removed=removed)
+
+
+def _open(at: Situation, node: Node) -> Step:
+    notices = [Notice(reason=INITIALIZED, message=f"node {node.name} is ready for pods", is_warning=False)]
+    conditions = [_registered(), Condition(type=INITIALIZED, status="True", reason=INITIALIZED)]
+    devices = compared(at.drivers, at.expanded, node.name, at.slices)
+    if devices is not None:
+        conditions.append(devices)
+        if not devices.is_true:
+            notices.append(Notice(reason=devices.reason, message=devices.message))
+    return _shown(at, conditions, node, notices=notices) or Wait()
+
+
+def _settled(at: Situation, node: Node) -> Step:
+    if node.metadata.labels.get(INITIALIZED_LABEL) != "true":
+        return ChangeNode(name=node.name, uid=node.metadata.uid, labels={INITIALIZED_LABEL: "true"})
+    said = at.claim.condition(DEVICES_AS_PROMISED)
+    if said is None:
+        return Wait()
+    if said.is_true:
+        return (succeeded(at.instance_type, at.claim) if at.instance_type is not None else None) or Wait()
+    if said.reason == MISSING and at.instance_type is not None:
+        counted = failed(at.instance_type, at.claim, at.now)
+        if counted is not None:
+            return counted
+    # A driver that restarts is no news; one that has published the rest is.
+    now = compared(at.drivers, at.expanded, node.name, at.slices)
+    return (_shown(at, (now,), node) if now is not None and now.is_true else None) or Wait()
+
+
+def _given_up(at: Situation) -> Step:
+    if at.instance_type is not None:
+        counted = failed(at.instance_type, at.claim, at.now)
+        if counted is not None:
+            return counted
+    return Delete(notices=())
+
+
+def _registered() -> Condition:
+    return Condition(type=REGISTERED, status="True", reason=REGISTERED)
+
+
+def _shown(
+    at: Situation, conditions: Iterable[Condition], node: Node | None = None, *, notices: Iterable[Notice] = ()
+) -> ChangeStatus | None:
+    """Return the write that shows these conditions and what follows for Ready, None where all of it is shown."""
+    shown = at.claim.status.conditions
+    for one in conditions:
+        shown = with_condition(shown, _written(at, one))
+    shown = with_condition(shown, _written(at, _readiness(shown)))
+    name = at.claim.status.node_name if node is None else node.name
+    status = replace(at.claim.status, conditions=shown, node_name=name)
+    return None if status == at.claim.status else ChangeStatus(status=status, notices=tuple(notices))
+
+
+def _written(at: Situation, condition: Condition) -> Condition:
+    return replace(condition, last_transition_time=at.now, observed_generation=at.claim.metadata.generation)
+
+
+def _readiness(conditions: tuple[Condition, ...]) -> Condition:
+    parts = [condition_of(conditions, kind) or Condition(type=kind) for kind in (LAUNCHED, REGISTERED, INITIALIZED)]
+    for status in ("False", "Unknown"):
+        lacking = next((one for one in parts if one.status == status), None)
+        if lacking is not None:
+            return Condition(
+                type=READY, status=status, reason=lacking.reason or f"{lacking.type}Unknown", message=lacking.message
+            )
+    return Condition(type=READY, status="True", reason=READY)
+
+
+def _has(node: Node, taint: Taint) -> bool:
+    return any((one.key, one.effect) == (taint.key, taint.effect) for one in node.spec.taints)

@@ -1,0 +1,116 @@
+"""What is wrong with a NodePool, as far as a schema cannot tell; other pools do without it."""
+
+import re
+from collections.abc import Iterator
+
+from dra_scheduling.instancetypes import Fault
+from dra_scheduling.inventory.templates import required
+from dra_scheduling.model.nodeclaims import NEVER, NodeRequirement
+from dra_scheduling.model.nodepools import Budget, NodePool
+from dra_scheduling.model.pods import NODE_POOL_LABEL
+from dra_scheduling.nodeclaims.times import duration_of
+from dra_scheduling.requirements import Requirement, Requirements, whole_number
+
+TEMPLATE = "spec.template.spec"
+OWN_LABELS = (NODE_POOL_LABEL, "kubernetes.io/hostname")
+LIST_OPERATORS = frozenset({"In", "NotIn"})
+PRESENCE_OPERATORS = frozenset({"Exists", "DoesNotExist"})
+NODES = re.compile(r"(100|[0-9]{1,2})%|[0-9]+")
+CRON_NAMES = frozenset({"@annually", "@yearly", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
+CRON_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 7))
+CRON_PART = re.compile(r"(\*|[0-9]+(-[0-9]+)?)(/[0-9]+)?|[A-Za-z]{3}(-[A-Za-z]{3})?")
+
+
+def pool_faults(pool: NodePool) -> tuple[Fault, ...]:
+    """Return all that is wrong with the pool, each with its path."""
+    return (*_requirement_faults(pool), *_duration_faults(pool), *_budget_faults(pool), *_limit_faults(pool))
+
+
+def _requirement_faults(pool: NodePool) -> Iterator[Fault]:
+    labels = pool.spec.template.metadata.labels
+    known = Requirements.of_new_node(*(Requirement(key=key, values=frozenset((one,))) for key, one in labels.items()))
+    for key in OWN_LABELS:
+        if key in labels:
+            yield Fault(f'spec.template.metadata.labels["{key}"]', "is set for every node and cannot be chosen")
+    for number, one in enumerate(pool.spec.template.spec.requirements):
+        path = f"{TEMPLATE}.requirements[{number}]"
+        own = list(_own_faults(one, path))
+        yield from own
+        if own:
+            continue
+        (wanted,) = required((one,))
+        if known.conflict((wanted,)) is not None:
+            yield Fault(path, f"contradicts the labels or requirements before it: {one.key} cannot be both")
+        else:
+            known = known.narrowed((wanted,))
+
+
+def _own_faults(one: NodeRequirement, path: str) -> Iterator[Fault]:
+    if one.key in OWN_LABELS:
+        yield Fault(f"{path}.key", f"{one.key} is set for every node and cannot be chosen")
+    if one.operator in LIST_OPERATORS:
+        if not one.values:
+            yield Fault(f"{path}.values", f"operator {one.operator} needs values")
+    elif one.operator in PRESENCE_OPERATORS:
+        if one.values:
+            yield Fault(f"{path}.values", f"operator {one.operator} takes no values")
+    elif len(one.values) != 1 or (number := whole_number(one.values[0])) is None or number < 0:
+        yield Fault(f"{path}.values", f"operator {one.operator} needs one whole number")
+    if one.min_values is not None and one.operator == "In" and one.min_values > len(set(one.values)):
+        told = f"asks for {one.min_values} values, there are {len(set(one.values))}"
+        yield Fault(f"{path}.minValues", told)
+
+
+def _duration_faults(pool: NodePool) -> Iterator[Fault]:
+    spec = pool.spec.template.spec
+    for path, text, may_be_never in (
+        (f"{TEMPLATE}.expireAfter", spec.expire_after, True),
+        (f"{TEMPLATE}.terminationGracePeriod", spec.termination_grace_period, False),
+        ("spec.disruption.consolidateAfter", pool.spec.disruption.consolidate_after, True),
+    ):
+        if text and not (may_be_never and text == NEVER) and not _is_duration(text):
+            never = " or Never" if may_be_never else ""
+            yield Fault(path, f"{text!r} is no duration: expected one such as 1h30m{never}")
+
+
+def _budget_faults(pool: NodePool) -> Iterator[Fault]:
+    for number, budget in enumerate(pool.spec.disruption.budgets):
+        path = f"spec.disruption.budgets[{number}]"
+        if not NODES.fullmatch(budget.nodes):
+            yield Fault(f"{path}.nodes", f"{budget.nodes!r} is neither a number nor a percentage such as 10%")
+        yield from _schedule_faults(budget, path)
+
+
+def _schedule_faults(budget: Budget, path: str) -> Iterator[Fault]:
+    if bool(budget.schedule) != bool(budget.duration):
+        yield Fault(path, "schedule and duration go together")
+    if budget.duration and not _is_duration(budget.duration):
+        yield Fault(f"{path}.duration", f"{budget.duration!r} is no duration: expected one such as 8h")
+    problem = _cron_problem(budget.schedule) if budget.schedule else ""
+    if problem:
+        yield Fault(f"{path}.schedule", f"{budget.schedule!r} is no schedule: {problem}")
+
+
+def _limit_faults(pool: NodePool) -> Iterator[Fault]:
+    for name, amount in pool.spec.limits.items():
+        if amount.nano < 0:
+            yield Fault(f'spec.limits["{name}"]', f"{amount} is below zero")
+
+
+def _cron_problem(text: str) -> str:
+    if text in CRON_NAMES:
+        return ""
+    fields = text.split()
+    if len(fields) != len(CRON_FIELDS):
+        return "expected five fields, or a name such as @daily"
+    for field, (name, least, most) in zip(fields, CRON_FIELDS, strict=True):
+        for part in field.split(","):
+            numbers = [int(one) for one in re.findall(r"[0-9]+", part.partition("/")[0])]
+            if not CRON_PART.fullmatch(part) or any(not least <= one <= most for one in numbers):
+                return f"{part!r} is no {name}"
+    return ""
+
+
+def _is_duration(text: str) -> bool:
+    seconds = duration_of(text)
+    return seconds is not None and seconds >= 0
