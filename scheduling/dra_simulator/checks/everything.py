@@ -48,9 +48,9 @@ class _Checks:
         for device_class in world.of(DeviceClass):
             self._index.apply(device_class)
         slices = world.of(ResourceSlice)
-        self._given = Input(self._index.classes, Offer(slices))
+        self._given = Input(self._index.classes, Offer(slices, features))
         self._fitting = Fitting(world, self._index.classes, features)
-        self._of_pools = pool_remarks(slices)
+        self._of_pools = pool_remarks(slices, features)
         self._published = devices_of(slices)
         self._around = Surroundings.of(world, self._index)
         self._owners: set[OwnerReference] = set()

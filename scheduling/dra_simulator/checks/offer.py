@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from dra_scheduling.cel import CompileError, Program, admission_problem, compile_selector
-from dra_scheduling.features import DEFAULT_FEATURES
+from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import DeviceSelector, ResourceSlice
 from dra_scheduling.pools.bits import members
@@ -50,8 +50,8 @@ class Offer:
 
     __slots__ = ("_failures", "_narrowed", "_pieces", "everything")
 
-    def __init__(self, slices: Iterable[ResourceSlice]) -> None:
-        pieces = [Piece(value, DEFAULT_FEATURES) for value in slices]
+    def __init__(self, slices: Iterable[ResourceSlice], features: Features = DEFAULT_FEATURES) -> None:
+        pieces = [Piece(value, features) for value in slices]
         newest: dict[PoolKey, int] = {}
         for piece in pieces:
             newest[piece.key] = max(newest.get(piece.key, 0), piece.content.spec.pool.generation)

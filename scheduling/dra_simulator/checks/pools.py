@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from dra_scheduling.features import PARTITIONABLE_DEVICES, Features
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import Device, ResourceSlice
 from dra_scheduling.pools import INCOMPLETE, PoolIndex
@@ -19,9 +20,9 @@ class At(NamedTuple):
     remark: Remark
 
 
-def pool_remarks(slices: Iterable[ResourceSlice]) -> Found:
+def pool_remarks(slices: Iterable[ResourceSlice], features: Features) -> Found:
     """Return what is wrong with pools in their newest generation, by the name of the slice that shows it."""
-    index = PoolIndex()
+    index = PoolIndex(features)
     newest: defaultdict[PoolKey, list[ResourceSlice]] = defaultdict(list)
     for value in sorted(slices, key=lambda value: (-value.spec.pool.generation, value.metadata.name)):
         index.apply(value)
@@ -31,7 +32,9 @@ def pool_remarks(slices: Iterable[ResourceSlice]) -> Found:
     problems = dict(index.problems())
     found: defaultdict[str, list[Remark]] = defaultdict(list)
     for key, mates in newest.items():
-        shown = [*_disagreements(mates), *_repetitions(mates), *_undefined_counters(mates), *_emptiness(mates)]
+        shown = [*_disagreements(mates), *_repetitions(mates), *_emptiness(mates)]
+        if features.has(PARTITIONABLE_DEVICES):
+            shown += _undefined_counters(mates)
         problem = problems.get(key)
         if problem is not None and not any(at.remark.path != "$.spec.devices" for at in shown):
             grade = warning if problem.reason == INCOMPLETE else error
