@@ -5,6 +5,7 @@ Amounts are whole nano units. A counter may be overdrawn, by claims of other sch
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -23,7 +24,13 @@ def charge_of(device: Device) -> Charge:
         for name, counter in consumption.counters.items():
             key = (consumption.counter_set, name)
             drawn[key] = drawn.get(key, 0) + counter.value.nano
-    return tuple(sorted((key, amount) for key, amount in drawn.items() if amount))
+    return _held_once(tuple(sorted((key, amount) for key, amount in drawn.items() if amount)))
+
+
+@lru_cache(maxsize=16_384)
+def _held_once(charge: Charge) -> Charge:
+    """Return the same object for equal charges: all partitions of a kind draw alike."""
+    return charge
 
 
 class CounterBook:
