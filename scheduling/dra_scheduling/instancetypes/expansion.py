@@ -19,7 +19,7 @@ from dra_scheduling.instancetypes.labels import (
     sorted_offerings,
     type_requirements,
 )
-from dra_scheduling.instancetypes.slices import published_slices, template_slices
+from dra_scheduling.instancetypes.slices import published_slices, template_slices, with_values
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.instancetypes import InstanceDevices, InstanceOffering, InstanceType, InstanceTypeSpec
@@ -98,7 +98,7 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         only agree on have a value here.
         """
         owner = OwnerReference(api_version="v1", kind="Node", name=node_name, uid=node_uid, controller=True)
-        return published_slices(self.devices.pools, self.devices.bound, owner, generation)
+        return published_slices(_published_pools(self.devices), owner, generation)
 
 
 def expand(instance_type: InstanceType, features: Features = DEFAULT_FEATURES) -> Expanded | tuple[Fault, ...]:
@@ -177,6 +177,11 @@ def _devices(content: _Content[InstanceDevices], features: Features) -> Devices:
         faults=tuple(findings.faults),
         warnings=tuple(findings.warnings),
     )
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _published_pools(devices: Devices) -> tuple[DriverPool, ...]:
+    return tuple(with_values(pool, devices.bound) for pool in devices.pools)
 
 
 def _offered(spec: InstanceTypeSpec, capacity: Mapping[str, Quantity], findings: Findings) -> dict[str, Quantity]:

@@ -38,10 +38,8 @@ def template_slices(pools: Iterable[DriverPool]) -> tuple[ResourceSlice, ...]:
     )
 
 
-def published_slices(
-    pools: Iterable[DriverPool], bound: Sequence[BoundAttribute], owner: OwnerReference, generation: int
-) -> tuple[ResourceSlice, ...]:
-    """Return the slices that drivers publish on the node `owner`, with values for all attributes."""
+def published_slices(pools: Iterable[DriverPool], owner: OwnerReference, generation: int) -> tuple[ResourceSlice, ...]:
+    """Return the slices that drivers publish on the node `owner`, for pools with values for all attributes."""
     node = owner.name
     return tuple(
         ResourceSlice(
@@ -49,8 +47,21 @@ def published_slices(
             spec=_spec(part, ResourcePool(name=node, generation=generation, resource_slice_count=count), node),
         )
         for pool in pools
-        for number, count, part in _numbered(_parts(_with_values(pool, bound)))
+        for number, count, part in _numbered(_parts(pool))
     )
+
+
+def with_values(pool: DriverPool, bound: Sequence[BoundAttribute]) -> DriverPool:
+    """Return the pool with the values that a made-up driver publishes for attributes that are only bound."""
+    known: dict[DeviceID, dict[str, DeviceAttribute]] = {}
+    for one in bound:
+        for id_ in one.devices:
+            known.setdefault(id_, {})[one.attribute] = one.value
+    devices = []
+    for device in pool.devices:
+        values = known.get(DeviceID(pool.driver, TEMPLATE_POOL, device.name))
+        devices.append(device if values is None else replace(device, attributes={**device.attributes, **values}))
+    return replace(pool, devices=tuple(devices))
 
 
 def _spec(part: Part, pool: ResourcePool, node_name: str) -> SliceSpec:
@@ -84,15 +95,3 @@ def _is_special(device: Device) -> bool:
 
 def _is_list(value: DeviceAttribute) -> bool:
     return any(one is not None for one in (value.ints, value.bools, value.strings, value.versions))
-
-
-def _with_values(pool: DriverPool, bound: Sequence[BoundAttribute]) -> DriverPool:
-    known: dict[DeviceID, dict[str, DeviceAttribute]] = {}
-    for one in bound:
-        for id_ in one.devices:
-            known.setdefault(id_, {})[one.attribute] = one.value
-    devices = []
-    for device in pool.devices:
-        values = known.get(DeviceID(pool.driver, TEMPLATE_POOL, device.name))
-        devices.append(device if values is None else replace(device, attributes={**device.attributes, **values}))
-    return replace(pool, devices=tuple(devices))

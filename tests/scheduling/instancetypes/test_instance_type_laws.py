@@ -65,7 +65,7 @@ specs = st.fixed_dictionaries(
 sound_groups = st.fixed_dictionaries(
     {"driver": st.sampled_from(["d.io", "e.io"]), "name": st.sampled_from([f"{kind}-{{index}}" for kind in "abcd"])},
     optional={
-        "count": st.integers(min_value=1, max_value=140),
+        "count": st.integers(min_value=1, max_value=70),
         "attributes": st.dictionaries(st.sampled_from(["a", "x.io/other"]), values),
         "capacity": st.just({"c": {"value": 1}}),
         "consumesCounters": st.just([{"counterSet": "set-{index}", "counters": {"m": {"value": 1}}}]),
