@@ -77,10 +77,11 @@ async def optional(api: Api) -> tuple[Resource, ...]:
 
     Raises `ApiError`.
     """
+    served = {root: await _served(api, root) for root in dict.fromkeys(resource.root for resource in OPTIONAL)}
     found: dict[Kind, Resource] = {}
     for resource in OPTIONAL:
-        if resource.kind not in found and resource.plural in await _served(api, resource.root):
-            found[resource.kind] = resource
+        if resource.plural in served[resource.root]:
+            found.setdefault(resource.kind, resource)
     return tuple(found.values())
 
 

@@ -81,7 +81,7 @@ async def test_an_old_cluster_is_told_what_is_needed() -> None:
 
 @pytest.mark.parametrize(
     ("served", "found"),
-    [((), ()), ((BETA_TAINT_RULES,), (BETA_TAINT_RULES,)), (OPTIONAL, (TAINT_RULES,))],
+    [((), ()), ((BETA_TAINT_RULES,), (BETA_TAINT_RULES,)), ((TAINT_RULES, BETA_TAINT_RULES), (TAINT_RULES,))],
     ids=["1.36", "1.36 with the beta", "both"],
 )
 async def test_rules_are_read_in_the_newest_version_that_is_served(
