@@ -18,6 +18,7 @@ CASES = Path(__file__).parent.parent / "cases"
 GOLDEN = Path(__file__).parent / "golden"
 PLACED = str(CASES / "shared-claim-takes-its-device-once.yaml")
 PENDING = str(CASES / "every-node-says-why-not.yaml")
+PAIRS = str(CASES / "gpu-and-nic-share-a-pcie-root.yaml")
 KEYS = [
     "apiVersion",
     "kind",
@@ -38,6 +39,7 @@ KEYS = [
         ("placed.txt", ["simulate", PLACED, "-o", "table"]),
         ("pending.txt", ["simulate", PENDING, "-o", "table"]),
         ("explained.txt", ["simulate", PENDING, "-o", "table", "--explain", "picky"]),
+        ("explained-devices.txt", ["simulate", PAIRS, "-o", "table", "--explain", "c"]),
         ("placed.json", ["simulate", PLACED, "-o", "json"]),
         ("placed.yaml", ["simulate", PLACED, "-o", "yaml"]),
     ],

@@ -57,6 +57,22 @@ def test_nodes_speak_at_the_moment_when_the_pod_is_decided() -> None:
     assert told["nearestMiss"] is None
 
 
+def test_who_serves_an_extended_resource_is_told_node_by_node() -> None:
+    nodes = story("device-plugin-here-dra-there", "six")["nodes"]
+    served = {node["node"]: node["extendedResources"] for node in nodes}  # type: ignore[attr-defined]
+    resource = {"resource": "example.com/gpu", "wanted": 6}
+    assert served == {
+        "plugin": [{**resource, "servedBy": "node", "deviceClass": None, "free": 0}],
+        "dra": [{**resource, "servedBy": "DRA", "deviceClass": "gpu.example.com", "free": None}],
+    }
+
+
+def test_a_resource_that_nobody_serves_is_told() -> None:
+    nodes = story("name-without-class-is-plainly-insufficient", "trainer")["nodes"]
+    served = [item["servedBy"] for node in nodes for item in node["extendedResources"]]  # type: ignore[attr-defined]
+    assert served == ["nobody"]
+
+
 def test_to_explain_changes_neither_decisions_nor_figures() -> None:
     for name, pod in (("gpu-and-nic-share-a-pcie-root", "a"), ("pods-are-packed", "a")):
         result = json.loads(dra("simulate", case(name), "--explain", pod).out)

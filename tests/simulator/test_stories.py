@@ -23,6 +23,8 @@ from dra_scheduling.testing import (
 )
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.explain import Story, explain
+from dra_simulator.stories.text import story_blocks
+from dra_simulator.tables import Table
 
 GPU = "gpu.example.com"
 NEW = f'device.attributes["{GPU}"].new'
@@ -121,3 +123,16 @@ def test_asking_for_changes_leaves_the_ledger_as_it_was() -> None:
 def test_thousands_of_nodes_are_a_few_kinds() -> None:
     story = told(devices(2), holder("other", "gpu-0"), claim("c", request(count=3)), nodes=300)
     assert [(group.view.node, len(group.names)) for group in story.nodes] == [("n1", 299), ("n0", 1)]
+
+
+def test_of_many_kinds_of_nodes_the_nearest_are_shown() -> None:
+    contents = [resource_slice(f"s{number}", devices(number), node=f"n{number}") for number in range(1, 31)]
+    cluster, wanted = Cluster(), pod("p", claims={"c": "c"})
+    for value in (driver_class(), wanted, claim("c", request(count=32)), *contents):
+        cluster.apply(value)
+    for number in range(1, 31):
+        cluster.apply(node(f"n{number}"))
+    blocks = story_blocks(explain(cluster, wanted))
+    counts = [block for block in blocks if isinstance(block, Table) and "MISSING" in block.headers]
+    assert [row[0] for row in counts[0].rows] == [f"n{number}" for number in range(30, 10, -1)]
+    assert "Farther from it are 10 nodes more, of 10 kinds: -o json shows them" in blocks

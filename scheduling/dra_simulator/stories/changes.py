@@ -28,6 +28,7 @@ BUDGET = 10_000
 MOST_HOLDERS = 32
 EVERY_TAINT = Toleration(operator="Exists")
 REMEDIES = {
+    "NodeBeingSetUp": "the node is initialized",
     "NodeUnschedulable": "the node is uncordoned",
     "NodeNameMismatch": "the pod does not name another node in spec.nodeName",
     "UntoleratedTaint": "the pod tolerates the taints of the node",

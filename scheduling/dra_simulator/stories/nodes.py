@@ -1,6 +1,7 @@
 """What one node says to a pod: everything that it has against it, where scheduling stops at the first thing."""
 
 from collections.abc import Hashable, Iterable, Iterator
+from enum import StrEnum
 
 import msgspec
 
@@ -9,7 +10,6 @@ from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.outcomes import Chosen
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.nodestate import NodeState
-from dra_scheduling.extended.choice import split
 from dra_scheduling.nodefit.ports import port_refusal
 from dra_scheduling.nodefit.room import room_refusals
 from dra_scheduling.nodefit.static import static_refusals
@@ -21,16 +21,25 @@ from dra_simulator.stories.counts import RequestCount, counts_of, missing_of
 PASSING = Wake.ROOM | Wake.DEVICES
 
 
-class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """An extended resource of the pod, and who serves it on a node: the class, or the node itself by device plugin.
+class Server(StrEnum):
+    """Who serves an extended resource on a node."""
 
-    `free` is what the node has left; None where DRA serves.
+    NODE = "node"
+    DRA = "DRA"
+    NOBODY = "nobody"
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True):
+    """An extended resource of the pod, and who serves it on a node: the node itself by device plugin, or a class.
+
+    `free` is what the node has left, 0 where DRA serves: that is told by the request.
     """
 
     resource: str
     wanted: int
-    device_class: str
-    free: int | None
+    server: Server
+    device_class: str = ""
+    free: int = 0
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +62,7 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
         return (
             tuple((refusal.reason, refusal.message) for refusal in self.refusals),
             self.requests,
-            tuple((each.resource, each.device_class) for each in self.served),
+            tuple((each.resource, each.server, each.device_class) for each in self.served),
         )
 
     @property
@@ -93,10 +102,10 @@ def view_of(cluster: Cluster, shape: Shape, state: NodeState) -> NodeView:
         port_refusal(shape.ports, state.used_ports),
     ]
     need = shape.need_on(state.offered, cluster.classes)
-    if isinstance(need, Refusal):
-        return NodeView(node=node.name, obstacles=_given([*found, need]))
-    obstacles = _given([*found, *room_refusals(need.node, state.free, state.allocatable)])
     served = tuple(_served(cluster, shape, state))
+    if isinstance(need, Refusal):
+        return NodeView(node=node.name, obstacles=_given([*found, need]), served=served)
+    obstacles = _given([*found, *room_refusals(need.node, state.free, state.allocatable)])
     if need.query is None:
         return NodeView(node=node.name, obstacles=obstacles, served=served)
     return NodeView(
@@ -134,12 +143,11 @@ def _shortage(cluster: Cluster, need: ExtendedNeed, state: NodeState) -> Refusal
 
 
 def _served(cluster: Cluster, shape: Shape, state: NodeState) -> Iterator[Served]:
-    choice = split(shape.requests, shape.extended & state.offered, cluster.classes)
     for name in sorted(shape.extended):
-        device_class = "" if isinstance(choice, Refusal) else choice.dra.get(name, "")
-        yield Served(
-            resource=name,
-            wanted=shape.requests.get(name),
-            device_class=device_class,
-            free=None if device_class else state.free.get(name, 0),
-        )
+        wanted, item = shape.requests.get(name), cluster.classes.serving(name)
+        if name in state.offered:
+            yield Served(resource=name, wanted=wanted, server=Server.NODE, free=state.free[name])
+        elif item is not None:
+            yield Served(resource=name, wanted=wanted, server=Server.DRA, device_class=item.metadata.name)
+        else:
+            yield Served(resource=name, wanted=wanted, server=Server.NOBODY)

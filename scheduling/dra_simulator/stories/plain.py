@@ -3,7 +3,7 @@
 from dra_simulator.explain import NearestMiss, Story
 from dra_simulator.result import reasons_in_plain_values
 from dra_simulator.stories.counts import RequestCount
-from dra_simulator.stories.nodes import NodeGroup, Served
+from dra_simulator.stories.nodes import NodeGroup, Served, Server
 
 
 def story_in_plain_values(story: Story) -> dict[str, object]:
@@ -38,9 +38,9 @@ def _served(each: Served) -> dict[str, object]:
     return {
         "resource": each.resource,
         "wanted": each.wanted,
-        "servedBy": "DRA" if each.device_class else "node",
+        "servedBy": each.server.value,
         "deviceClass": each.device_class or None,
-        "free": each.free,
+        "free": each.free if each.server is Server.NODE else None,
     }
 
 

@@ -6,7 +6,7 @@ from dra_scheduling.reasons import FoldedReason
 from dra_scheduling.resources import amount_text
 from dra_simulator.explain import NearestMiss, Story
 from dra_simulator.stories.counts import RequestCount
-from dra_simulator.stories.nodes import NodeGroup
+from dra_simulator.stories.nodes import NodeGroup, Served, Server
 from dra_simulator.tables import Block, Table
 
 MOST_SHOWN = 20
@@ -61,9 +61,18 @@ def _called(group: NodeGroup) -> str:
 
 def _served_rows(group: NodeGroup) -> Iterator[tuple[str, ...]]:
     for each in group.view.served:
-        server = f"DRA, class {each.device_class}" if each.device_class else "the node"
-        free = "" if each.free is None else amount_text(each.resource, each.free)
-        yield _called(group), each.resource, amount_text(each.resource, each.wanted), server, free
+        free = amount_text(each.resource, each.free) if each.server is Server.NODE else ""
+        yield _called(group), each.resource, amount_text(each.resource, each.wanted), _server(each), free
+
+
+def _server(each: Served) -> str:
+    match each.server:
+        case Server.NODE:
+            return "the node's device plugin"
+        case Server.DRA:
+            return f"DRA, class {each.device_class}"
+        case Server.NOBODY:
+            return "nobody"
 
 
 def _count_row(group: NodeGroup, count: RequestCount) -> tuple[str, ...]:
