@@ -3,7 +3,7 @@ import pytest
 from dra_binder.errors import UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operator.api import Json
-from dra_operator.kinds import BETA_TAINT_RULES, OPTIONAL, TAINT_RULES, WATCHED, Resource
+from dra_operator.kinds import BETA_TAINT_RULES, TAINT_RULES, WATCHED, Resource
 from dra_operator.permissions import Permission, missing, needed, optional, unserved
 from dra_operator.settings import Settings
 
