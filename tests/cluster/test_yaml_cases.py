@@ -5,14 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 from dra_cases import Case, cases
+from dra_cluster.apart import Apart
 from dra_cluster.operators import RunningOperator
 from dra_cluster.play import Play
 from dra_cluster.witness import devices_taken, leftovers
 from dra_cluster.world import World
 
 CASES = [case for case in cases() if not case.expectation.offline]
-ONCE = [case for case in CASES if not case.expectation.again]
-TWICE = [case for case in CASES if case.expectation.again]
+SWITCHED = [case for case in CASES if case.expectation.feature_gates]
+ONCE = [case for case in CASES if case not in SWITCHED and not case.expectation.again]
+TWICE = [case for case in CASES if case not in SWITCHED and case.expectation.again]
 
 
 @pytest.fixture
@@ -44,13 +46,28 @@ def test_a_case_comes_true_on_an_api_server(empty: World, case: Case) -> None:
 def test_a_case_comes_true_once_more_when_its_pods_have_ended(
     empty: World, scheduler: RunningOperator, case: Case
 ) -> None:
-    play = Play(empty, case)
+    comes_true_twice(empty, scheduler, case)
+
+
+@pytest.mark.controlplane
+@pytest.mark.parametrize("case", SWITCHED, ids=[case.name for case in SWITCHED])
+def test_a_case_with_gates_of_its_own_comes_true_where_they_are_on(apart: Apart, site: World, case: Case) -> None:
+    operator = apart.operator("switched", feature_gates=case.switches)
+    try:
+        comes_true_twice(site, operator, case)
+    finally:
+        operator.kill()
+
+
+def comes_true_twice(world: World, scheduler: RunningOperator, case: Case) -> None:
+    """Plays a case, lets its pods end, and plays it again."""
+    play = Play(world, case)
     play.set_up()
     assert play.pods_come() == []
     before = play.allocations()
 
     play.pods_end()
-    wait_until_free(empty, scheduler)
+    wait_until_free(world, scheduler)
 
     assert play.pods_come() == []
     # Named claims outlive their pods; what is written into them depends on nothing but the claim, share ids included.

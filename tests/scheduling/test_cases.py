@@ -7,6 +7,7 @@ import pytest
 from dra_cases import Case, Decisions, Pending, cases, differences, faults
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import bind_request, schedule
+from dra_scheduling.features import Features
 from dra_scheduling.model.outcomes import Assignment, CycleResult
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.complete import complete
@@ -21,8 +22,8 @@ def objects_of(case: Case) -> tuple[KubernetesObject, ...]:
     return world.objects
 
 
-def cycle(objects: tuple[KubernetesObject, ...]) -> Decisions:
-    cluster = Cluster()
+def cycle(objects: tuple[KubernetesObject, ...], features: Features) -> Decisions:
+    cluster = Cluster(features=features)
     for value in objects:
         cluster.apply(value)
     return decisions_of(schedule(cluster, cluster.pending()))
@@ -40,7 +41,7 @@ def decisions_of(result: CycleResult) -> Decisions:
 
 def test_cases_come_out_as_they_say(case: Case) -> None:
     objects = objects_of(case)
-    decisions = cycle(objects)
+    decisions = cycle(objects, case.features)
     assert differences(case.expectation, decisions) == []
     assert faults(objects, decisions) == []
 
@@ -49,4 +50,4 @@ def test_the_order_in_which_objects_are_seen_decides_nothing(case: Case) -> None
     objects = objects_of(case)
     shuffled = list(objects)
     random.Random(case.name).shuffle(shuffled)
-    assert cycle(tuple(shuffled)) == cycle(objects)
+    assert cycle(tuple(shuffled), case.features) == cycle(objects, case.features)

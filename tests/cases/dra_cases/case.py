@@ -14,6 +14,7 @@ Its fields, where every pod that is to be scheduled has to be in one of the two 
         message: text                         # or a list of texts; all must be in the message
         reasons: {InsufficientResource: 2}    # reason words and on how many nodes each holds (0: the pod as such)
     mostSteps: 20                             # the search may not take more
+    featureGates: {DRAAdminAccess: false}     # features that are switched, by the names of Kubernetes
     again: true                               # once all pods have ended, the same comes of others like them
     offline: why an API server cannot be brought into this state
 """
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from dra_scheduling.features import Features
 from dra_simulator.documents import documents
 
 FOLDER = Path(__file__).parent.parent
@@ -54,6 +56,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     assignments: dict[str, ExpectedAssignment] = {}
     pending: dict[str, ExpectedPending] = {}
     most_steps: int = 1_000
+    feature_gates: dict[str, bool] = {}
     again: bool = False
     offline: str = ""
 
@@ -69,6 +72,16 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the file, which says what the case shows."""
         return self.path.stem
+
+    @property
+    def features(self) -> Features:
+        """The features that are on."""
+        return Features.of(self.expectation.feature_gates)
+
+    @property
+    def switches(self) -> str:
+        """The same as an argument of `dra`."""
+        return ",".join(f"{name}={value}" for name, value in self.expectation.feature_gates.items())
 
 
 def cases() -> tuple[Case, ...]:
