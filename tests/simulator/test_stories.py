@@ -126,12 +126,13 @@ def test_thousands_of_nodes_are_a_few_kinds() -> None:
 
 
 def test_of_many_kinds_of_nodes_the_nearest_are_shown() -> None:
-    contents = [resource_slice(f"s{number}", devices(number), node=f"n{number}") for number in range(1, 31)]
     cluster, wanted = Cluster(), pod("p", claims={"c": "c"})
-    for value in (driver_class(), wanted, claim("c", request(count=32)), *contents):
-        cluster.apply(value)
+    cluster.apply(driver_class())
+    cluster.apply(claim("c", request(count=32)))
     for number in range(1, 31):
         cluster.apply(node(f"n{number}"))
+        cluster.apply(resource_slice(f"s{number}", devices(number), node=f"n{number}"))
+    cluster.apply(wanted)
     blocks = story_blocks(explain(cluster, wanted))
     counts = [block for block in blocks if isinstance(block, Table) and "MISSING" in block.headers]
     assert [row[0] for row in counts[0].rows] == [f"n{number}" for number in range(30, 10, -1)]
