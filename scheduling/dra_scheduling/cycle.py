@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from dra_scheduling.allocation.allocator import DEFAULT_BUDGET
 from dra_scheduling.allocation.budget import Budget, within
 from dra_scheduling.allocation.results import with_share_ids
 from dra_scheduling.cluster import Cluster, in_scheduling_order
 from dra_scheduling.extended.accounting import received_gpu
 from dra_scheduling.extended.special import over_limit_everywhere
+from dra_scheduling.features import NODE_ALLOCATABLE
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.bindrequests import (
     BindRequest,
@@ -19,6 +22,7 @@ from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment, CycleResult, Outcome, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodefit.ofdevices import ClaimUse, is_mapped, taken_of_node
 from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
 from dra_scheduling.podclaims import ResolvedClaims, admin_refusal, leftover_refusal, resolve
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line
@@ -81,6 +85,7 @@ def bind_request(assignment: Assignment, backoff_limit: int = DEFAULT_BACKOFF_LI
             received_gpu=received_gpu(pod),
             resource_claim_allocations=assignment.claims,
             extended_resource_claim_allocation=assignment.extended,
+            node_allocatable_resource_claim_statuses=assignment.of_node,
             backoff_limit=backoff_limit,
         ),
     )
@@ -93,7 +98,11 @@ def _decide(cluster: Cluster, pod: Pod, budget: Budget) -> tuple[Outcome, int]:
     resolved = _resolve(cluster, pod)
     if isinstance(resolved, Refusal):
         return _waiting(pod, resolved), 0
-    refusal = unsupported_refusal(pod) or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
+    refusal = (
+        unsupported_refusal(pod)
+        or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
+        or _mapping_refusal(cluster, pod, resolved)
+    )
     shape = refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
     if isinstance(shape, Refusal):
         return _refused(pod, shape, _wake_of_claims(resolved)), 0
@@ -124,7 +133,7 @@ def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, b
     if not isinstance(placement, Placement):
         msg = f"node {best} was found to fit {pod.key} and then refused it"
         raise TypeError(msg)
-    assignment = _assignment(pod, best, resolved, placement)
+    assignment = _with_node_resources(cluster, _assignment(pod, best, resolved, placement))
     cluster.assume(assignment)
     return assignment, steps
 
@@ -143,6 +152,37 @@ def _assignment(pod: Pod, node: str, resolved: ResolvedClaims, placement: Placem
         claim_keys=keys,
         extended=_extended(pod, placement, found),
     )
+
+
+def _with_node_resources(cluster: Cluster, assignment: Assignment) -> Assignment:
+    """Return the assignment with what its devices take of the node's own resources."""
+    if not cluster.pools.features.has(NODE_ALLOCATABLE):
+        return assignment
+    uses = [
+        ClaimUse(entry.name, key.name, entry.allocation.devices.results)
+        for entry, key in zip(assignment.claims, assignment.claim_keys, strict=True)
+    ]
+    if assignment.extended is not None:
+        uses.append(ClaimUse("", "", assignment.extended.allocation.devices.results))
+    of_node = taken_of_node(assignment.pod, uses, cluster.pools.device)
+    if isinstance(of_node, Refusal):
+        msg = f"node {assignment.node} was found to fit {assignment.pod.key}, and then: {of_node.message}"
+        raise TypeError(msg)
+    return msgspec.structs.replace(assignment, of_node=of_node)
+
+
+def _mapping_refusal(cluster: Cluster, pod: Pod, resolved: ResolvedClaims) -> Refusal | None:
+    """Return the first claim with a part of a node's own resources that another pod has: kubelet gives it to one."""
+    if not cluster.pools.features.has(NODE_ALLOCATABLE):
+        return None
+    for item in resolved.claims:
+        consumers = {each.uid for each in item.claim.status.reserved_for}
+        others = (consumers | cluster.claims.intended_consumers(item.claim.key)) - {pod.metadata.uid}
+        results = item.allocation.devices.results if item.allocation is not None else ()
+        if others and is_mapped(results, cluster.pools.device):
+            message = f"ResourceClaim {item.claim.key} has a part of a node's own resources, which pods cannot share"
+            return Refusal(reason="ClaimNotShareable", message=message, wake=Wake.CLAIMS)
+    return None
 
 
 def _claim_allocations(

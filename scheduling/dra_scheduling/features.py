@@ -1,7 +1,7 @@
 """Which features of DRA are offered, as one value: named by the feature gates of Kubernetes.
 
-What is stable or beta and on in Kubernetes 1.37 is on; alpha features are switched on by name. Gates of features that
-nothing here implements are known too, so that what needs them is refused by name instead of being misread.
+What is stable or beta and on in Kubernetes 1.37 is on; alpha features are switched on by name. What needs a feature
+that is off is refused by that name instead of being misread.
 """
 
 from collections.abc import Mapping
@@ -33,9 +33,10 @@ ON_BY_DEFAULT = frozenset(
         FRACTIONAL_RANGE,
     }
 )
-SWITCHABLE = (ON_BY_DEFAULT | {LIST_ATTRIBUTES, DERIVED_ATTRIBUTES, COMPATIBILITY_GROUPS}) - {FRACTIONAL_RANGE}
+ALPHA = frozenset({LIST_ATTRIBUTES, COMPATIBILITY_GROUPS, DERIVED_ATTRIBUTES, NODE_ALLOCATABLE})
+SWITCHABLE = (ON_BY_DEFAULT | ALPHA) - {FRACTIONAL_RANGE}
 """Amounts are exact whatever Kubernetes does, so there is nothing to switch about fractional ranges."""
-KNOWN = SWITCHABLE | {FRACTIONAL_RANGE, NODE_ALLOCATABLE}
+KNOWN = SWITCHABLE | {FRACTIONAL_RANGE}
 
 
 class Features(msgspec.Struct, frozen=True):
@@ -56,7 +57,7 @@ class Features(msgspec.Struct, frozen=True):
             if wanted == (name in gates):
                 continue
             if name not in SWITCHABLE:
-                raise ValueError(f"feature gate {name} is always {'on' if name in gates else 'off'} here")
+                raise ValueError(f"feature gate {name} is always on here")
             gates ^= {name}
         return cls(frozenset(gates))
 

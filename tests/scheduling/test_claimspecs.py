@@ -238,8 +238,6 @@ def test_gates_are_switched_by_name_only_where_there_is_something_to_switch() ->
     assert Features.of({"DRAListTypeAttributes": True}).gates == ON_BY_DEFAULT | {"DRAListTypeAttributes"}
     with pytest.raises(ValueError, match="unknown feature gate DRAMagic, expected one of DRAAdminAccess, "):
         Features.of({"DRAMagic": True})
-    with pytest.raises(ValueError, match="DRANodeAllocatableResources is always off here"):
-        Features.of({"DRANodeAllocatableResources": True})
     with pytest.raises(ValueError, match="DRAFractionalCapacityRange is always on here"):
         Features.of({"DRAFractionalCapacityRange": False})
 

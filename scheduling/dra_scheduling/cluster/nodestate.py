@@ -1,13 +1,13 @@
 """One node as scheduling sees it: what it offers, what pods on it and plans for it have taken."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
 from dra_scheduling.extended.names import is_extended_name
-from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.model.pods import Node, NodeAllocatableResourceClaimStatus, Pod
 from dra_scheduling.nodefit.ports import HostPort, host_ports
 from dra_scheduling.nodefit.static import is_guarded
 from dra_scheduling.podrequests import pod_requests
@@ -38,11 +38,14 @@ class Offer(NamedTuple):
     offers_devices: bool
 
 
-def charge_of(pod: Pod) -> Charge:
-    """Return what the pod takes from the node it is on, whatever serves its extended resources."""
+def charge_of(pod: Pod, of_claims: Iterable[NodeAllocatableResourceClaimStatus] = ()) -> Charge:
+    """Return what the pod takes from the node it is on, whatever serves its extended resources.
+
+    `of_claims` is what its devices take of the node.
+    """
     owner = pod.metadata.controller
     return Charge(
-        dict(pod_requests(pod).items()),
+        dict(pod_requests(pod, of_claims).items()),
         host_ports(pod),
         is_daemon=owner is not None and owner.kind == DAEMON_SET,
         is_going=pod.metadata.is_deleting,

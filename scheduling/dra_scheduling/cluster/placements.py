@@ -172,16 +172,19 @@ class Placements:
         plan, requests = self._plans.get(pod.metadata.uid), self.living(pod)
         node = pod.spec.node_name
         intents: tuple[Intent, ...] = ()
+        of_claims = pod.status.node_allocatable_resource_claim_statuses if node else ()
         if plan is not None:
+            of_claims = of_claims or plan.assignment.of_node
             node = node or plan.assignment.node
             intents = _intents(pod, plan.assignment.claims, plan.assignment.extended)
             requests = [request for request in requests if request.key != key]
         for request in requests:
             spec = request.spec
             node = node or spec.selected_node
+            of_claims = of_claims or spec.node_allocatable_resource_claim_statuses
             said = _intents(pod, spec.resource_claim_allocations, spec.extended_resource_claim_allocation)
             intents += tuple(_told_apart(intent, request) for intent in said) if intents else said
-        return Commitment(pod.metadata.uid, node, charge_of(pod), intents) if node else None
+        return Commitment(pod.metadata.uid, node, charge_of(pod, of_claims), intents) if node else None
 
     def living(self, pod: Pod) -> list[BindRequest]:
         """Return the BindRequests that may be carried out for the pod; ours, which has the pod's name, comes first.

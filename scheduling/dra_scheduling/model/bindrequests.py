@@ -9,7 +9,7 @@ from msgspec import field
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.claims import AllocationResult, DeviceRequest
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.pods import ContainerExtendedResourceRequest
+from dra_scheduling.model.pods import ContainerExtendedResourceRequest, NodeAllocatableResourceClaimStatus
 
 PENDING = "Pending"
 SUCCEEDED = "Succeeded"
@@ -48,6 +48,7 @@ class BindRequestSpec(Value, frozen=True):
     received_gpu: ReceivedGPU | None = field(default=None, name="receivedGPU")
     resource_claim_allocations: tuple[ResourceClaimAllocation, ...] = ()
     extended_resource_claim_allocation: ExtendedResourceClaimAllocation | None = None
+    node_allocatable_resource_claim_statuses: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
     backoff_limit: int | None = None
     decision: int = 0
 

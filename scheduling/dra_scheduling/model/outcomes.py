@@ -4,18 +4,22 @@ import msgspec
 
 from dra_scheduling.model.bindrequests import ExtendedResourceClaimAllocation, ResourceClaimAllocation
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.pods import Pod
+from dra_scheduling.model.pods import NodeAllocatableResourceClaimStatus, Pod
 from dra_scheduling.reasons import FoldedReason, Wake
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod goes to a node with these devices. `claim_keys` names the claim behind each entry of `claims`, in order."""
+    """A pod goes to a node with these devices. `claim_keys` names the claim behind each entry of `claims`, in order.
+
+    `of_node` is what claims take of the node's own resources; the special claim has no name there yet.
+    """
 
     pod: Pod
     node: str
     claims: tuple[ResourceClaimAllocation, ...] = ()
     claim_keys: tuple[ObjectKey, ...] = ()
     extended: ExtendedResourceClaimAllocation | None = None
+    of_node: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
 
 class Unschedulable(msgspec.Struct, frozen=True, kw_only=True):

@@ -219,7 +219,7 @@ class NodeSpec(Value, frozen=True):
 class NodeCondition(Value, frozen=True):
     """One entry of a node's `status.conditions`; heartbeats are left out, since they say nothing new."""
 
-    type: str
+    type: str = ""
     status: str = "Unknown"
     reason: str = ""
     last_transition_time: str = ""

@@ -76,8 +76,30 @@ class DeviceCounterConsumption(Value, frozen=True):
     compatibility_groups: tuple[str, ...] = ()
 
 
+class NodeAllocatableMapping(Value, frozen=True):
+    """How much of a resource of the node a device is: a multiple of a capacity consumed of it, or an amount each."""
+
+    capacity_key: str = ""
+    capacity_multiplier: Quantity | None = None
+    device_multiplier: Quantity | None = None
+
+
+class NodeAllocatableOverhead(Value, frozen=True):
+    """How much of a resource of the node the use of a device costs: once a pod, and once a container that uses it."""
+
+    per_pod: Quantity | None = None
+    per_container: Quantity | None = None
+
+
+class NodeAllocatableResource(Value, frozen=True):
+    """What a device takes of a resource that nodes offer themselves, such as cpu (KEP-5517)."""
+
+    mapping: NodeAllocatableMapping | None = None
+    overhead: NodeAllocatableOverhead | None = None
+
+
 class Device(Value, frozen=True):
-    """One device of a slice."""
+    """One device of a slice. `node_allocatable_resource_mappings` are what Kubernetes 1.36 had for the resources."""
 
     name: str
     attributes: dict[str, DeviceAttribute] = {}
@@ -91,7 +113,8 @@ class Device(Value, frozen=True):
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
     allow_multiple_allocations: bool = False
-    node_allocatable_resources: dict[str, object] = {}
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = {}
+    node_allocatable_resource_mappings: dict[str, object] = {}
 
 
 class ResourcePool(Value, frozen=True, omit_defaults=False):

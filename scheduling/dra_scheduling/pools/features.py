@@ -29,6 +29,8 @@ NEEDS = (
     Need(CONSUMABLE_CAPACITY, lambda device: device.allow_multiple_allocations),
     Need(BINDING_CONDITIONS, _has_binding_conditions),
     Need(NODE_ALLOCATABLE, lambda device: bool(device.node_allocatable_resources)),
+    # Another field with other contents under the same gate: nothing here implements it.
+    Need(f"{NODE_ALLOCATABLE} of Kubernetes 1.36", lambda device: bool(device.node_allocatable_resource_mappings)),
 )
 
 

@@ -146,6 +146,7 @@ class Piece:
         "reach",
         "shareable",
         "taints",
+        "takes_of_node",
         "unusable",
     )
 
@@ -170,6 +171,7 @@ class Piece:
             self.charges = tuple(charge_of(device) for device in spec.devices)
             if features.has(COMPATIBILITY_GROUPS):
                 self.memberships = tuple(memberships_of(device) for device in spec.devices)
+        self.takes_of_node = any(device.node_allocatable_resources for device in spec.devices)
         self.needs = unmet_needs(spec.devices, features)
         self.unusable = 0
         for mask in self.needs.values():

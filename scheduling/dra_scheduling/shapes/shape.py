@@ -169,7 +169,7 @@ def _key(pod: Pod, resolved: ResolvedClaims) -> tuple[bytes, ...]:
 
 def _claim_key(item: PodClaim) -> bytes:
     if item.allocation is not None:
-        return _encoder.encode((str(item.claim.key), item.allocation.node_selector))
+        return _encoder.encode((str(item.claim.key), item.allocation.node_selector, item.allocation.devices.results))
     return _encoder.encode((display_name(item), item.claim.spec))
 
 

@@ -1,5 +1,7 @@
 """What one node says to pods of one shape: it fits with a score, it is refused, or a search ended without knowing."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from dra_scheduling.allocation.allocator import allocate, fulfil, survey
@@ -9,6 +11,7 @@ from dra_scheduling.allocation.refusals import out_of_time
 from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.ledger import Ledger
+from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.nodefit.ports import port_refusal
 from dra_scheduling.nodefit.preferences import avoided_taints, preferred_weight
 from dra_scheduling.nodefit.room import room_refusals
@@ -18,6 +21,7 @@ from dra_scheduling.pools import PoolIndex
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.reporting import Reporter
 from dra_scheduling.resources import Resources
+from dra_scheduling.shapes.ofnode import may_take_of_node, with_devices
 from dra_scheduling.shapes.ranking import Fit, Refused, Score, Unknown, Verdict
 from dra_scheduling.shapes.shape import ExtendedNeed, Shape
 
@@ -47,12 +51,12 @@ def judge(shape: Shape, state: NodeState, devices: Devices, budget: Budget = WHO
     if isinstance(need, Refusal):
         return Refused(need)
     if need.query is None:
-        return Fit(_score(shape, state, devices, need))
+        return _fit(shape, state, devices, need)
     if budget.is_late():
         return Unknown(out_of_time([asks[0] for asks in need.query.asks]), is_postponed=True)
     found = survey(need.query, state.place, devices.pools, devices.ledger, budget.share)
     if isinstance(found, Chosen):
-        return Fit(_score(shape, state, devices, need, found), found.steps)
+        return _fit(shape, state, devices, need, found)
     if isinstance(found, Impossible):
         return Refused(found.refusal, found.steps)
     return Unknown(found.refusal, found.steps, is_postponed=budget.share < budget.each)
@@ -68,13 +72,34 @@ def find_placement(
     need = _need_here(shape, state, devices)
     if isinstance(need, Refusal):
         return need
-    if need.query is None:
-        return Placement(need, None)
-    if reporter is None:
+    result: Allocated | Impossible | Exhausted | None = None
+    if need.query is not None and reporter is None:
         result = fulfil(need.query, state.place, devices.pools, devices.ledger)
-    else:
+    elif need.query is not None:
         result = allocate(need.query.claims, state.place, devices.pools, devices.ledger, reporter=reporter)
-    return Placement(need, result) if isinstance(result, Allocated) else result
+    if isinstance(result, Impossible | Exhausted):
+        return result
+    if may_take_of_node(shape, state, devices.pools):
+        found = result.allocations if result is not None else ()
+        served = with_devices(shape, state, devices.pools, need, found)
+        if isinstance(served, Refusal):
+            return served
+    return Placement(need, result)
+
+
+def _fit(shape: Shape, state: NodeState, devices: Devices, need: ExtendedNeed, found: Chosen | None = None) -> Verdict:
+    """Return the verdict of a node that has the devices, if it has room for what they take of it, too."""
+    steps = found.steps if found is not None else 0
+    if may_take_of_node(shape, state, devices.pools):
+        allocations: Sequence[AllocationResult] = ()
+        if need.query is not None:
+            result = fulfil(need.query, state.place, devices.pools, devices.ledger)
+            allocations = result.allocations if isinstance(result, Allocated) else ()
+        served = with_devices(shape, state, devices.pools, need, allocations)
+        if isinstance(served, Refusal):
+            return Refused(served, steps)
+        need = served
+    return Fit(_score(shape, state, devices, need, found), steps)
 
 
 def _need_here(shape: Shape, state: NodeState, devices: Devices) -> ExtendedNeed | Refusal:
