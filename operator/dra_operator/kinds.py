@@ -6,8 +6,13 @@ import msgspec
 
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.daemonsets import DaemonSet
+from dra_scheduling.model.evictions import PodDisruptionBudget
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.namespaces import Namespace
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
@@ -66,9 +71,24 @@ BIND_REQUESTS = _resource(BindRequest, "scheduling.run.ai", "v1alpha2", "bindreq
 TAINT_RULES = _resource(DeviceTaintRule, "resource.k8s.io", "v1", "devicetaintrules")
 BETA_TAINT_RULES = _resource(DeviceTaintRule, "resource.k8s.io", "v1beta2", "devicetaintrules")
 
+# Nodes that do not exist yet; the first three are CustomResourceDefinitions that a cluster may do without.
+NODE_POOLS = _resource(NodePool, "karpenter.sh", "v1", "nodepools")
+NODE_CLAIMS = _resource(NodeClaim, "karpenter.sh", "v1", "nodeclaims")
+INSTANCE_TYPES = _resource(InstanceType, "dra-scheduler.dev", "v1alpha1", "instancetypes")
+DAEMON_SETS = _resource(DaemonSet, "apps", "v1", "daemonsets")
+DISRUPTION_BUDGETS = _resource(PodDisruptionBudget, "policy", "v1", "poddisruptionbudgets")
+
 WATCHED = (NODES, NAMESPACES, CLASSES, SLICES, CLAIMS, TEMPLATES, BIND_REQUESTS, PODS)
 """What every cluster has to serve."""
-OPTIONAL = (TAINT_RULES, BETA_TAINT_RULES)
+OPTIONAL = (
+    TAINT_RULES,
+    BETA_TAINT_RULES,
+    NODE_POOLS,
+    INSTANCE_TYPES,
+    NODE_CLAIMS,
+    DAEMON_SETS,
+    DISRUPTION_BUDGETS,
+)
 """What is watched where the cluster serves it: of each kind the first version that is there."""
 BY_KIND: Mapping[Kind, Resource] = {resource.kind: resource for resource in (*reversed(OPTIONAL), *WATCHED)}
 """Of each kind the version that is looked for first."""
