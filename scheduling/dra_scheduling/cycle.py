@@ -26,7 +26,7 @@ from dra_scheduling.nodefit.ofdevices import ClaimUse, is_mapped, taken_of_node
 from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
 from dra_scheduling.podclaims import ResolvedClaims, admin_refusal, leftover_refusal, resolve
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line
-from dra_scheduling.shapes.ranking import Verdict
+from dra_scheduling.shapes.ranking import Look, Verdict
 from dra_scheduling.shapes.shape import Shape
 from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement, judge
 
@@ -119,12 +119,16 @@ def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, b
     ranking = shape.ranking
     steps_before = ranking.steps
 
-    def look(node: str) -> Verdict | None:
-        state = cluster.nodes.get(node)
-        return None if state is None else judge(shape, state, devices, budget.after(ranking.steps - steps_before))
+    def look_within(whole: Budget) -> Look:
+        def look(node: str) -> Verdict | None:
+            state = cluster.nodes.get(node)
+            return None if state is None else judge(shape, state, devices, whole.after(ranking.steps - steps_before))
 
-    ranking.refresh(cluster.nodes, cluster.changes, look)
-    best = ranking.best(cluster.changes, look)
+        return look
+
+    ranking.refresh(cluster.nodes, cluster.changes, look_within(budget))
+    # What was found in time is not to be lost for the time that it takes to make sure of it.
+    best = ranking.best(cluster.changes, look_within(budget.untimed))
     steps = ranking.steps - steps_before
     if best is None:
         is_late = budget.is_late()

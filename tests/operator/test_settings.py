@@ -51,8 +51,8 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
         ("DRA_FEATURE_GATES", "DRAAdminAccess", "expected a comma list of GATE=true or GATE=false, got"),
         (
             "DRA_FEATURE_GATES",
-            "DRANodeAllocatableResources=true",
-            "feature gate DRANodeAllocatableResources is always off",
+            "DRAFractionalCapacityRange=false",
+            "feature gate DRAFractionalCapacityRange is always on",
         ),
         ("DRA_ROLES", "scheduler,janitor", "expected a comma list of scheduler, binder, nodeclaims, kwok"),
         ("DRA_LEADER_ELECT", "yes", "expected true or false"),

@@ -29,7 +29,7 @@ def cluster_of(*nodes: str) -> Cluster:
 
 def waiting(cluster: Cluster, name: str) -> Pod:
     item = pod(name, claims={"gpu": name})
-    cluster.apply(claim(name, request()))
+    cluster.apply(claim(name, request(), owner=item))
     cluster.apply(item)
     return item
 
@@ -49,7 +49,7 @@ def test_no_time_at_all_is_no_refusal() -> None:
     (outcome,) = schedule(cluster, [waiting(cluster, "a")], by_clock(ticking(0, LATE))).outcomes
 
     assert isinstance(outcome, OutOfBudget)
-    assert outcome.message == 'the search ran out of time: 0/1 nodes fit: on 1: claim "a": not looked at in time'
+    assert outcome.message == 'the search ran out of time: 0/1 nodes fit: on 1: claim "gpu": not looked at in time'
 
 
 def test_nodes_that_were_not_looked_at_are_next_time() -> None:
@@ -58,6 +58,18 @@ def test_nodes_that_were_not_looked_at_are_next_time() -> None:
     schedule(cluster, [item], by_clock(ticking(0, LATE)))
 
     (outcome,) = schedule(cluster, [item], by_clock(ticking(LATE))).outcomes
+
+    assert isinstance(outcome, Assignment)
+
+
+def test_what_was_found_in_time_is_looked_at_again_though_time_is_up() -> None:
+    cluster = Cluster()
+    for value in (device_class(), node("n1"), node("n2"), resource_slice("everywhere", devices(2))):
+        cluster.apply(value)
+    first, second = (waiting(cluster, name) for name in ("a", "b"))
+    schedule(cluster, [first])
+
+    (outcome,) = schedule(cluster, [second], by_clock(ticking(0, LATE))).outcomes
 
     assert isinstance(outcome, Assignment)
 

@@ -34,6 +34,11 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
         """The steps that the next search may take."""
         return self.each if self.steps >= self.each else max(self.steps, 0)
 
+    @property
+    def untimed(self) -> "Budget":
+        """The same steps, whatever the clock says."""
+        return msgspec.structs.replace(self, is_late=_never)
+
     def after(self, steps: int) -> "Budget":
         """Return what is left after so many steps."""
         return msgspec.structs.replace(self, steps=self.steps - steps) if steps else self
