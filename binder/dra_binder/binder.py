@@ -23,6 +23,7 @@ from dra_binder.steps import (
     reserve_special,
     settle,
     show_in_pod,
+    show_taken_of_node,
 )
 from dra_binder.undo import Leftover, release
 from dra_scheduling.model.bindrequests import FAILED, PENDING, SUCCEEDED, BindRequest, BindRequestStatus
@@ -224,7 +225,11 @@ class _Run:
                 return claim
             written.append(claim)
         self.claims = tuple(written)
-        return None if special is None else await show_in_pod(ports, self.request, plan, special)
+        if special is not None:
+            stopped = await show_in_pod(ports, self.request, plan, special)
+            if stopped is not None:
+                return stopped
+        return await show_taken_of_node(ports, self.request, plan, special)
 
     async def _read_claims(self, plan: Plan) -> dict[ObjectKey, ResourceClaim] | Stop:
         """Return the regular claims by key if the plan may be carried out on them."""

@@ -21,7 +21,7 @@ from dra_scheduling.model.claims import (
 )
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.podclaims import claim_keys, claim_names
-from dra_scheduling.model.pods import Pod, PodExtendedResourceClaimStatus
+from dra_scheduling.model.pods import NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
 
 SPECIAL_INFIX = "-extended-resources-"
 NAME_LENGTH = 63
@@ -56,6 +56,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     node: str
     regular: tuple[RegularClaim, ...]
     extended: ExtendedResourceClaimAllocation | None
+    of_node: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
+
+    def taken_of_node(self, special: ResourceClaim | None) -> tuple[NodeAllocatableResourceClaimStatus, ...]:
+        """Return what kubelet reads: what each claim takes of the node's own resources.
+
+        The special claim has no name in the decision, because it is only made now.
+        """
+        name = special.metadata.name if special is not None else ""
+        return tuple(
+            each if each.resource_claim_name else msgspec.structs.replace(each, resource_claim_name=name)
+            for each in self.of_node
+        )
 
     def pod_status(self, claim: ResourceClaim) -> PodExtendedResourceClaimStatus:
         """Return what kubelet reads: which claim serves which container's extended resource."""
@@ -110,6 +122,7 @@ def make_plan(request: BindRequest, pod: Pod) -> Plan | Stop:
     return Plan(
         pod=pod,
         node=spec.selected_node,
+        of_node=spec.node_allocatable_resource_claim_statuses,
         regular=tuple(regular.values()),
         extended=spec.extended_resource_claim_allocation,
     )

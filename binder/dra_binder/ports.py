@@ -15,7 +15,7 @@ from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector
-from dra_scheduling.model.pods import Node, Pod, PodExtendedResourceClaimStatus
+from dra_scheduling.model.pods import Node, NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
 
 
 class Claims(Protocol):
@@ -51,6 +51,10 @@ class Pods(Protocol):
 
     async def patch_status(self, pod: Pod, status: PodExtendedResourceClaimStatus) -> None:
         """Set `status.extendedResourceClaimStatus` and nothing else."""
+        ...
+
+    async def patch_taken_of_node(self, pod: Pod, taken: tuple[NodeAllocatableResourceClaimStatus, ...]) -> None:
+        """Set `status.nodeAllocatableResourceClaimStatuses` and nothing else."""
         ...
 
     async def bind(self, pod: Pod, node: str) -> None:

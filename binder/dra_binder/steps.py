@@ -84,6 +84,23 @@ async def show_in_pod(ports: Ports, request: BindRequest, plan: Plan, claim: Res
     return None
 
 
+async def show_taken_of_node(
+    ports: Ports, request: BindRequest, plan: Plan, special: ResourceClaim | None
+) -> Bound | Stop | None:
+    """Tell in the pod's status what its devices take of the node, if that is not told there already.
+
+    Like the name of the special claim this is for kubelet, and a former decision's word would mislead it.
+    """
+    wanted = plan.taken_of_node(special)
+    if plan.pod.status.node_allocatable_resource_claim_statuses == wanted:
+        return None
+    try:
+        await ports.pods.patch_taken_of_node(plan.pod, wanted)
+    except (MissingError, ConflictError) as error:
+        return await _look(ports, request, Retry(str(error)))
+    return None
+
+
 async def settle(ports: Ports, claims: Iterable[ResourceClaim], settings: BinderSettings) -> GiveUp | Retry | None:
     """Return None once the cache shows the claims as written and no other claim holds one of their devices."""
     written = tuple(claims)

@@ -21,7 +21,7 @@ from dra_scheduling.model.claims import (
 )
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector
-from dra_scheduling.model.pods import Node, Pod, PodExtendedResourceClaimStatus
+from dra_scheduling.model.pods import Node, NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
 
 
 class InMemoryClaims:
@@ -105,6 +105,16 @@ class InMemoryPods:
         def apply() -> None:
             stored = self._server.expected(pod, action)
             changed = msgspec.structs.replace(stored.status, extended_resource_claim_status=status)
+            self._server.put(msgspec.structs.replace(stored, status=changed))
+
+        await self._server.write(action, apply)
+
+    async def patch_taken_of_node(self, pod: Pod, taken: tuple[NodeAllocatableResourceClaimStatus, ...]) -> None:
+        action = f"patch pods/status {pod.key}"
+
+        def apply() -> None:
+            stored = self._server.expected(pod, action)
+            changed = msgspec.structs.replace(stored.status, node_allocatable_resource_claim_statuses=taken)
             self._server.put(msgspec.structs.replace(stored, status=changed))
 
         await self._server.write(action, apply)

@@ -15,7 +15,7 @@ from dra_operator.kinds import BIND_REQUESTS, CLAIMS, PODS
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimStatus
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.pods import Pod, PodExtendedResourceClaimStatus
+from dra_scheduling.model.pods import NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
 from dra_scheduling.wire import InvalidObjectError, KubernetesObject, read_as, write, write_value
 
 JSON = "application/json"
@@ -95,6 +95,14 @@ class KubePods:
         body: Json = {
             "metadata": {"uid": pod.metadata.uid},
             "status": {"extendedResourceClaimStatus": write_value(status)},
+        }
+        await _patch(self._requests, PODS.object_path(pod.key, "status"), body)
+
+    async def patch_taken_of_node(self, pod: Pod, taken: tuple[NodeAllocatableResourceClaimStatus, ...]) -> None:
+        """Set `status.nodeAllocatableResourceClaimStatuses` and nothing else."""
+        body: Json = {
+            "metadata": {"uid": pod.metadata.uid},
+            "status": {"nodeAllocatableResourceClaimStatuses": [write_value(each) for each in taken]},
         }
         await _patch(self._requests, PODS.object_path(pod.key, "status"), body)
 
