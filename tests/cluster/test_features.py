@@ -1,10 +1,12 @@
 """Features of DRA where time, other controllers or many pods at once come in; the rest are cases in YAML."""
 
+import json
+
 import pytest
 
+from dra_cases.command import dra
 from dra_cluster import objects
 from dra_cluster.accounts import overdrafts
-from dra_cluster.fixtures import wait_for_rest
 from dra_cluster.mirror import CLAIMS, PODS
 from dra_cluster.mixture import ADMIN_LABEL, MIX, Mixture
 from dra_cluster.objects import from_claim, from_template, numbered, request
@@ -12,6 +14,7 @@ from dra_cluster.operators import RunningOperator, run_all
 from dra_cluster.play import not_carried_out
 from dra_cluster.world import SLICES, World, devices
 from dra_controlplane.client import ApiError, Json
+from dra_controlplane.server import ControlPlane
 from dra_controlplane.waiting import wait_until
 
 ADMIN = {"adminAccess": True}
@@ -35,13 +38,23 @@ def settled(world: World, names: set[str]) -> set[str]:
     return bound()
 
 
+def placeable(world: World) -> set[str]:
+    """The waiting pods that a scheduler would place that knows nothing but what the API shows now."""
+    dumped = dra("dump", "-o", "json")
+    simulated = dra("simulate", "-", "-o", "json", text=dumped.out)
+    assert (dumped.code, simulated.code) == (0, 0), dumped.err + simulated.err
+    found = (one["metadata"] for one in json.loads(simulated.out)["bindRequests"])
+    return {metadata["name"] for metadata in found if metadata["namespace"] == world.namespace}
+
+
 def shareable(memory: str) -> Json:
     return {**objects.device("gpu-0"), "allowMultipleAllocations": True, "capacity": {"memory": {"value": memory}}}
 
 
-def test_pods_of_every_feature_come_and_go_and_nothing_is_given_out_twice(
-    world: World, scheduler: RunningOperator, binder: RunningOperator
+def test_pods_of_every_feature_come_and_go_and_no_device_is_given_out_twice_or_forgotten(
+    world: World, control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(control_plane.kubeconfig))
     mixture = Mixture(world)
     mixture.set_up()
     coming = [(kind, f"{kind}-{wave}-{number}") for wave in range(2) for kind in MIX for number in range(MIX[kind])]
@@ -50,8 +63,8 @@ def test_pods_of_every_feature_come_and_go_and_nothing_is_given_out_twice(
         mixture.pod(kind, name)
     present, served = {name for _, name in first}, set[str]()
     while present:
+        wait_until(lambda: not placeable(world), "pods that can be placed to be placed")
         bound = settled(world, present)
-        wait_for_rest(world, scheduler, binder)
         served |= bound
         for name in bound:
             world.remove(PODS, name)
