@@ -30,6 +30,9 @@ BIND_SECONDS = Histogram(
     registry=REGISTRY,
     buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100),
 )
+NODECLAIM_STEPS = Counter(
+    "dra_nodeclaim_steps", "Steps taken in the lives of NodeClaims, by what was done.", ["step"], registry=REGISTRY
+)
 API_REQUESTS = Counter(
     "dra_api_requests", "Requests to the API server, watches left out.", ["verb", "resource", "code"], registry=REGISTRY
 )

@@ -6,11 +6,23 @@ import msgspec
 
 from dra_binder.errors import ApiError
 from dra_operator.api import Api, Json
-from dra_operator.kinds import BIND_REQUESTS, CLAIMS, NODES, OPTIONAL, PODS, WATCHED, Kind, Resource
+from dra_operator.kinds import (
+    BIND_REQUESTS,
+    CLAIMS,
+    INSTANCE_TYPES,
+    NODE_CLAIMS,
+    NODE_POOLS,
+    NODES,
+    OPTIONAL,
+    PODS,
+    WATCHED,
+    Kind,
+    Resource,
+)
 from dra_operator.leader import lease_name
-from dra_operator.settings import Role, Settings
+from dra_operator.settings import NodeClaimsMode, Role, Settings
 
-LEADING = frozenset({Role.SCHEDULER, Role.BINDER})
+LEADING = frozenset({Role.SCHEDULER, Role.BINDER, Role.NODECLAIMS})
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -32,6 +44,7 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
 
 def needed(settings: Settings, watched: Iterable[Resource] = WATCHED) -> tuple[Permission, ...]:
     """Return what the roles of this process need where these kinds are watched."""
+    watched = tuple(watched)
     wanted = [_on(resource, verb) for resource in watched for verb in ("list", "watch")]
     if Role.SCHEDULER in settings.roles:
         wanted += [_on(BIND_REQUESTS, verb) for verb in ("get", "create", "update", "delete")]
@@ -42,6 +55,8 @@ def needed(settings: Settings, watched: Iterable[Resource] = WATCHED) -> tuple[P
         wanted += [_on(CLAIMS, verb, below) for below in ("status", "binding") for verb in ("update", "patch")]
         wanted += [_on(PODS, "get"), _on(PODS, "patch", "status"), _on(PODS, "create", "binding")]
         wanted += [_on(BIND_REQUESTS, "patch", "status"), _on(BIND_REQUESTS, "delete")]
+    if Role.NODECLAIMS in settings.roles:
+        wanted += _for_nodeclaims(settings.nodeclaims, frozenset(watched))
     if settings.leader_elect:
         lease = Permission(verb="create", group="coordination.k8s.io", resource="leases", namespace=settings.namespace)
         wanted.append(lease)
@@ -52,6 +67,20 @@ def needed(settings: Settings, watched: Iterable[Resource] = WATCHED) -> tuple[P
             for verb in ("get", "update")
         ]
     return tuple(dict.fromkeys(wanted))
+
+
+def _for_nodeclaims(mode: NodeClaimsMode, watched: frozenset[Resource]) -> list[Permission]:
+    if mode is NodeClaimsMode.OFF:
+        return []
+    wanted = [_on(INSTANCE_TYPES, "patch", "status")] if INSTANCE_TYPES in watched else []
+    if NODE_CLAIMS not in watched or mode is NodeClaimsMode.PLAN:
+        return wanted
+    wanted += [_on(NODES, verb) for verb in ("get", "patch")]
+    if mode is NodeClaimsMode.OWN:
+        wanted += [_on(NODE_CLAIMS, verb) for verb in ("patch", "delete")]
+        wanted += [_on(NODE_CLAIMS, "patch", "status"), _on(PODS, "create", "eviction"), _on(PODS, "delete")]
+        wanted += [_on(NODE_POOLS, "patch", "status")] if NODE_POOLS in watched else []
+    return wanted
 
 
 async def missing(api: Api, permissions: Iterable[Permission]) -> tuple[str, ...]:

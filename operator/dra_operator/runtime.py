@@ -21,11 +21,12 @@ from dra_operator.kinds import Kind, Resource
 from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
 from dra_operator.metrics import DEVICES_TAKEN
+from dra_operator.nodeclaims.role import NodeClaimsRole
 from dra_operator.pacing import Clock, LevelGate
 from dra_operator.permissions import missing, needed, optional, unserved
 from dra_operator.probes import HttpServer
 from dra_operator.scheduler import SchedulerRole
-from dra_operator.settings import Role, Settings
+from dra_operator.settings import NodeClaimsMode, Role, Settings
 from dra_operator.view import ClusterView
 from dra_operator.watches import Watches
 from dra_scheduling.model.claims import ResourceClaim
@@ -193,6 +194,10 @@ class Runtime:
                 report=report,
                 leadership=leadership,
                 gate=self._gate,
+            )
+        if role is Role.NODECLAIMS and self.settings.nodeclaims is not NodeClaimsMode.OFF:
+            return NodeClaimsRole(
+                self.settings, requests=api, cache=self.cache, recorder=recorder, leadership=leadership
             )
         return None
 

@@ -29,6 +29,15 @@ class Role(StrEnum):
     KWOK = "kwok"
 
 
+class NodeClaimsMode(StrEnum):
+    """Who makes nodes for pods that fit nowhere."""
+
+    OWN = "own"
+    PLAN = "plan"
+    GATE = "gate"
+    OFF = "off"
+
+
 class LogFormat(StrEnum):
     """How log lines look."""
 
@@ -73,6 +82,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     backoff_limit: int
     settle_seconds: float
     binding_timeout_seconds: float
+    nodeclaims: NodeClaimsMode
+    launch_timeout_seconds: float
+    registration_timeout_seconds: float
+    gate_timeout_seconds: float
     watch_silence_seconds: float
 
     @classmethod
@@ -105,6 +118,12 @@ def _truth(text: str) -> bool:
     if text.lower() not in {"true", "false"}:
         raise ValueError("expected true or false")
     return text.lower() == "true"
+
+
+def _node_claims_mode(text: str) -> NodeClaimsMode:
+    if text not in set(NodeClaimsMode):
+        raise ValueError(f"expected one of {', '.join(NodeClaimsMode)}")
+    return NodeClaimsMode(text)
 
 
 def _log_format(text: str) -> LogFormat | None:
@@ -254,6 +273,30 @@ SETTINGS = (
         default="600",
         meaning="how long drivers may take to make the devices of a claim ready (binding conditions)",
         parse=_seconds(1, 86_400),
+    ),
+    Setting(
+        field="nodeclaims",
+        default="own",
+        meaning="own: make NodeClaims and look after them; plan: only say which; gate: only wait for drivers; off",
+        parse=_node_claims_mode,
+    ),
+    Setting(
+        field="launch_timeout_seconds",
+        default="300",
+        meaning="how long a provider may take to launch a NodeClaim",
+        parse=_seconds(1, 86_400),
+    ),
+    Setting(
+        field="registration_timeout_seconds",
+        default="900",
+        meaning="how long a launched NodeClaim may take to have a node",
+        parse=_seconds(1, 86_400),
+    ),
+    Setting(
+        field="gate_timeout_seconds",
+        default="900",
+        meaning="how long the DRA drivers of a new node may take to publish; 0: nodes do not wait for them",
+        parse=_seconds(0, 86_400),
     ),
     Setting(
         field="watch_silence_seconds",

@@ -98,11 +98,11 @@ def test_each_role_has_one_deployment() -> None:
         if entry["name"] == "DRA_ROLES"
     ]
 
-    assert sorted(roles) == ["binder", "scheduler"]
+    assert sorted(roles) == ["binder", "nodeclaims", "scheduler"]
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
-@pytest.mark.parametrize(("folder", "deployments"), [(BASE, 2), (DEVELOPMENT, 1)], ids=["base", "development"])
+@pytest.mark.parametrize(("folder", "deployments"), [(BASE, 3), (DEVELOPMENT, 1)], ids=["base", "development"])
 def test_kubectl_renders(folder: Path, deployments: int) -> None:
     rendered = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=True)
 

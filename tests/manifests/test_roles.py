@@ -45,7 +45,7 @@ def test_a_binding_joins_a_role_and_accounts_that_are_there(binding: Json) -> No
     assert {subject["namespace"] for subject in binding["subjects"]} == {"dra-scheduler-system"}
 
 
-@pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER])
+@pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER, Role.NODECLAIMS])
 def test_a_role_may_do_what_it_asks_for_at_its_start(role: Role) -> None:
     environment = {"DRA_ROLES": role.value, "DRA_LEADER_ELECT": "true", "DRA_NAMESPACE": "dra-scheduler-system"}
     wanted = needed(Settings.from_environment(environment), (*WATCHED, *OPTIONAL))
@@ -55,7 +55,8 @@ def test_a_role_may_do_what_it_asks_for_at_its_start(role: Role) -> None:
 
 
 def test_one_process_may_play_all_roles_in_development() -> None:
-    environment = {"DRA_ROLES": "scheduler,binder", "DRA_LEADER_ELECT": "true", "DRA_NAMESPACE": "dra-scheduler-system"}
+    roles = "scheduler,binder,nodeclaims"
+    environment = {"DRA_ROLES": roles, "DRA_LEADER_ELECT": "true", "DRA_NAMESPACE": "dra-scheduler-system"}
     wanted = needed(Settings.from_environment(environment), (*WATCHED, *OPTIONAL))
 
     assert [str(one) for one in wanted if not is_granted(one, "dra-scheduler", DOCUMENTS)] == []
@@ -95,7 +96,7 @@ def test_nothing_is_watched_for_nothing() -> None:
     assert allowed == {(resource.group, resource.plural) for resource in (*WATCHED, *OPTIONAL)}
 
 
-@pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER])
+@pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER, Role.NODECLAIMS])
 def test_each_role_may_hold_its_own_lease_only(role: Role) -> None:
     rules = rule_for(f"dra-{role}", "coordination.k8s.io", "leases")
 

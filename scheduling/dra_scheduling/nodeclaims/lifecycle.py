@@ -113,8 +113,8 @@ def _launching(at: Situation, launched: Condition | None) -> Step:
 
 def _without_node(at: Situation, launched: Condition, *, is_registered: bool) -> Step:
     if is_registered and not at.nodes:
-        message = f"node {at.claim.status.node_name} is gone"
-        return Delete(notices=(Notice(reason="NodeGone", message=message),))
+        name = at.claim.status.node_name
+        return Delete(notices=(Notice(reason="NodeGone", message=f"node {name} is gone"),), unless_node=name)
     deadline = seconds_of(launched.last_transition_time) + at.deadlines.registration
     if not is_registered and at.is_over(deadline):
         message = f"no node has registered within {at.deadlines.registration:g} s of the launch"
@@ -211,7 +211,7 @@ def _given_up(at: Situation) -> Step:
         counted = failed(at.instance_type, at.claim, at.now)
         if counted is not None:
             return counted
-    return Delete(notices=())
+    return Delete()
 
 
 def _registered() -> Condition:

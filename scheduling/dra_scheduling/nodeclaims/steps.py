@@ -55,9 +55,10 @@ class ChangeType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delete(msgspec.Struct, frozen=True, kw_only=True):
-    """The NodeClaim is to be deleted."""
+    """The NodeClaim is to be deleted, but not if the server still has the node `unless_node` (where that is set)."""
 
-    notices: tuple[Notice, ...]
+    notices: tuple[Notice, ...] = ()
+    unless_node: str = ""
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True):

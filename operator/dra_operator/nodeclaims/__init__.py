@@ -1,0 +1,1 @@
+"""The role that looks after NodeClaims: their life cycle, their end, and the status of NodePools and InstanceTypes."""

@@ -1,0 +1,197 @@
+"""The role `nodeclaims`: events name the objects that are to be looked at, workers look and take one step each time."""
+
+from collections.abc import Coroutine, Iterable
+from enum import Enum, auto
+from typing import NamedTuple
+
+from dra_operator.api import timestamp
+from dra_operator.cache import Cache
+from dra_operator.events import Recorder
+from dra_operator.kube.ports import Requests
+from dra_operator.leader import Leadership
+from dra_operator.nodeclaims.places import Places
+from dra_operator.nodeclaims.stepping import Stepper
+from dra_operator.nodeclaims.workqueue import WorkQueue
+from dra_operator.nodeclaims.writer import Writer
+from dra_operator.settings import NodeClaimsMode, Settings
+from dra_scheduling.instancetypes import Expanded, expand, status_of
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.instancetypes import InstanceType
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.nodepools import NodePool
+from dra_scheduling.model.pods import NODE_POOL_LABEL, Node
+from dra_scheduling.nodeclaims import (
+    Deadlines,
+    Situation,
+    gate_step,
+    is_own,
+    next_step,
+    pool_status,
+    termination_step,
+)
+from dra_scheduling.nodeclaims.names import OWN_GROUP
+from dra_scheduling.wire import KubernetesObject
+
+WORKERS = 16
+POOL_PAUSE = 0.5
+
+
+class Subject(Enum):
+    """What is looked at."""
+
+    CLAIM = auto()
+    POOL = auto()
+    TYPE = auto()
+
+
+class Task(NamedTuple):
+    """One object to look at."""
+
+    subject: Subject
+    name: str
+
+
+class NodeClaimsRole:
+    """Everything that the role is made of. Lives on the event loop."""
+
+    def __init__(
+        self, settings: Settings, *, requests: Requests, cache: Cache, recorder: Recorder, leadership: Leadership
+    ) -> None:
+        self._mode = settings.nodeclaims
+        self._features = settings.feature_gates
+        self._deadlines = Deadlines(
+            launch=settings.launch_timeout_seconds,
+            registration=settings.registration_timeout_seconds,
+            gate=settings.gate_timeout_seconds,
+        )
+        self._cache = cache
+        self._leadership = leadership
+        self._writer = Writer(requests)
+        self._places = Places(cache, settings.feature_gates)
+        self._queue: WorkQueue[Task] = WorkQueue()
+        self._stepper = Stepper(self._writer, recorder)
+
+    def changed(self, value: KubernetesObject) -> None:
+        """Have everything looked at that the object concerns."""
+        self._concerns(self._places.changed(value))
+        match value:
+            case NodeClaim():
+                self._pool_concerned(value)
+            case NodePool():
+                self._queue.add(Task(Subject.POOL, value.name))
+            case InstanceType():
+                self._queue.add(Task(Subject.TYPE, value.name))
+                self._all_pools()
+            case Node() if NODE_POOL_LABEL in value.metadata.labels:
+                self._queue_later(Task(Subject.POOL, value.metadata.labels[NODE_POOL_LABEL]))
+            case _:
+                pass
+
+    def removed(self, value: KubernetesObject) -> None:
+        """Have everything looked at that the object concerned."""
+        self._concerns(self._places.removed(value))
+        match value:
+            case NodeClaim():
+                self._queue.forget(Task(Subject.CLAIM, value.name))
+                self._pool_concerned(value)
+            case InstanceType():
+                self._all_pools()
+            case Node() if NODE_POOL_LABEL in value.metadata.labels:
+                self._queue_later(Task(Subject.POOL, value.metadata.labels[NODE_POOL_LABEL]))
+            case _:
+                pass
+
+    def jobs(self) -> tuple[Coroutine[None, None, None], ...]:
+        """Return what is to run on the event loop."""
+        return tuple(self._queue.work(self._look) for _ in range(WORKERS))
+
+    def leadership_changed(self) -> None:
+        """Look at everything, or let it go."""
+        self._queue.clear()
+        if not self._leadership.is_leading:
+            return
+        for kind, subject in ((NodeClaim, Subject.CLAIM), (NodePool, Subject.POOL), (InstanceType, Subject.TYPE)):
+            for value in self._cache.values(kind):
+                self._queue.add(Task(subject, value.metadata.name))
+
+    async def stop(self, seconds: float) -> None:
+        """Take up nothing more, and end the steps that are under way; what is left the next start finds."""
+        await self._queue.finish(seconds)
+
+    async def _look(self, task: Task) -> None:
+        if not self._leadership.is_leading:
+            return
+        match task.subject:
+            case Subject.CLAIM:
+                claim = self._cache.get(NodeClaim, ObjectKey("", task.name))
+                if claim is not None:
+                    await self._look_at_claim(claim)
+            case Subject.POOL:
+                await self._look_at_pool(task.name)
+            case Subject.TYPE:
+                await self._look_at_type(task.name)
+
+    async def _look_at_claim(self, claim: NodeClaim) -> None:
+        nodes = self._places.nodes_of(claim)
+        instance_type, expanded = self._places.type_of(claim)
+        at = Situation(
+            claim=claim,
+            nodes=nodes,
+            slices=self._places.slices,
+            now=timestamp(),
+            instance_type=instance_type,
+            expanded=expanded,
+            deadlines=self._deadlines,
+        )
+        if self._mode is NodeClaimsMode.PLAN:
+            return
+        if not (is_own(claim) and self._mode is NodeClaimsMode.OWN):
+            step = gate_step(at)
+        elif claim.metadata.is_deleting:
+            step = termination_step(claim, nodes, self._places.pods_on(nodes), at.now)
+        else:
+            step = next_step(at)
+        pause = await self._stepper.take(claim, step, instance_type)
+        if pause is not None:
+            self._queue.add_in(Task(Subject.CLAIM, claim.name), pause)
+
+    async def _look_at_pool(self, name: str) -> None:
+        pool = self._cache.get(NodePool, ObjectKey("", name))
+        if pool is None or self._mode is not NodeClaimsMode.OWN or pool.metadata.is_deleting:
+            return
+        reference = pool.spec.template.spec.node_class_ref
+        if reference.group != OWN_GROUP:
+            return
+        claims = self._places.claims_of(pool)
+        nodes = {node.name: node for claim in claims for node in self._places.nodes_of(claim)}
+        has_types = any(
+            one.belongs_to(reference.name) and isinstance(expand(one, self._features), Expanded)
+            for one in self._cache.of_kind(InstanceType)
+        )
+        status = pool_status(pool, claims, nodes, has_types=has_types, now=timestamp())
+        if status != pool.status:
+            await self._writer.show_pool(pool, status)
+
+    async def _look_at_type(self, name: str) -> None:
+        value = self._cache.get(InstanceType, ObjectKey("", name))
+        if value is None or value.metadata.is_deleting:
+            return
+        status = status_of(value, expand(value, self._features), now=timestamp())
+        if status != value.status:
+            await self._writer.show_type(value, status)
+
+    def _concerns(self, claims: Iterable[str]) -> None:
+        for name in claims:
+            self._queue.add(Task(Subject.CLAIM, name))
+
+    def _pool_concerned(self, claim: NodeClaim) -> None:
+        name = claim.metadata.labels.get(NODE_POOL_LABEL)
+        if name:
+            self._queue_later(Task(Subject.POOL, name))
+
+    def _all_pools(self) -> None:
+        for pool in self._cache.values(NodePool):
+            self._queue_later(Task(Subject.POOL, pool.metadata.name))
+
+    def _queue_later(self, task: Task) -> None:
+        self._queue.add_in(task, POOL_PAUSE)

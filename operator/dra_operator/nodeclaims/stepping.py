@@ -1,0 +1,108 @@
+"""Takes steps, tells of them, and says when the NodeClaim is to be looked at again."""
+
+import time
+
+from dra_operator.events import Notice, Recorder, Regarding, Severity
+from dra_operator.logs import log
+from dra_operator.metrics import NODECLAIM_STEPS
+from dra_operator.nodeclaims.writer import Writer
+from dra_scheduling.model.instancetypes import InstanceType
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType, Delete, Evict, Release, Step, Wait
+from dra_scheduling.nodeclaims.steps import Notice as Told
+from dra_scheduling.nodeclaims.times import seconds_of
+from dra_scheduling.wire import KubernetesObject
+
+RECHECK_SECONDS = 1.0
+"""The news of a write leads on to the next step; this is for news that does not come."""
+MOST_REMEMBERED = 10_000
+EVICTION_BLOCKED = "EvictionBlocked"
+
+_log = log("nodeclaims")
+
+
+class Stepper:
+    """Steps as requests and Events."""
+
+    def __init__(self, writer: Writer, recorder: Recorder) -> None:
+        self._writer = writer
+        self._recorder = recorder
+        self._told: dict[tuple[str, str], None] = {}
+
+    async def take(self, claim: NodeClaim, step: Step, instance_type: InstanceType | None) -> float | None:
+        """Take one step; return after how many seconds to look again, None for not before something changes.
+
+        Raises `ApiError`.
+        """
+        if isinstance(step, Wait):
+            for notice in step.notices:
+                self._tell_once(claim, claim.metadata.uid, notice)
+            return _pause_until(step.until)
+        line = _log.bind(nodeclaim=claim.name, step=type(step).__name__)
+        if isinstance(step, Evict):
+            pause = await self._evict(claim, step)
+        else:
+            await self._write(claim, step, instance_type)
+            pause = RECHECK_SECONDS
+        NODECLAIM_STEPS.labels(type(step).__name__).inc()
+        line.info("step", node=claim.status.node_name)
+        return pause
+
+    async def _write(
+        self,
+        claim: NodeClaim,
+        step: ChangeNode | ChangeStatus | ChangeType | Delete | Release,
+        instance_type: InstanceType | None,
+    ) -> None:
+        concerned: KubernetesObject = claim
+        match step:
+            case ChangeNode():
+                await self._writer.change_node(step)
+            case ChangeStatus():
+                await self._writer.change_status(claim, step)
+            case ChangeType():
+                concerned = instance_type or claim
+                if instance_type is not None:
+                    await self._writer.change_type(instance_type, step)
+            case Delete():
+                if step.unless_node and await self._writer.has_node(step.unless_node, claim.status.provider_id):
+                    return
+                await self._writer.delete(claim)
+            case _:
+                await self._writer.release(claim)
+                return
+        for notice in step.notices:
+            self._tell(concerned, notice)
+
+    async def _evict(self, claim: NodeClaim, step: Evict) -> float:
+        pauses = [RECHECK_SECONDS]
+        for pod in step.pods:
+            pause = await self._writer.evict(pod)
+            if pause:
+                pauses.append(pause)
+                message = f"pod {pod.key} may not be evicted now: its budget is used up"
+                self._tell_once(claim, pod.metadata.uid, Told(reason=EVICTION_BLOCKED, message=message))
+        for pod in step.forced:
+            await self._writer.end(pod)
+        until = _pause_until(step.until)
+        # Where all that is left is blocked there is no need to look before the first pause is over.
+        pauses = pauses[1:] if len(pauses) > len(step.pods) and not step.forced else pauses
+        return min([*pauses, *([until] if until is not None else [])])
+
+    def _tell_once(self, value: KubernetesObject, uid: str, notice: Told) -> None:
+        if (uid, notice.reason) in self._told:
+            return
+        if len(self._told) >= MOST_REMEMBERED:
+            self._told.clear()
+        self._told[uid, notice.reason] = None
+        self._tell(value, notice)
+
+    def _tell(self, value: KubernetesObject, notice: Told) -> None:
+        severity = Severity.WARNING if notice.is_warning else Severity.NORMAL
+        self._recorder.tell(
+            Notice(regarding=Regarding.of(value), severity=severity, reason=notice.reason, message=notice.message)
+        )
+
+
+def _pause_until(until: str) -> float | None:
+    return max(0.0, seconds_of(until) - time.time()) if until else None

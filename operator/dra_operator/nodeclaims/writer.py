@@ -1,0 +1,203 @@
+"""Carries out steps: each is at most a few requests, guarded so that nobody else's change is lost.
+
+What a patch replaces as a whole (taints, owners, conditions, finalizers) is written under the resource version that it
+was derived from. Where a step has been taken already nothing is written.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dra_binder.errors import ConflictError, MissingError, ThrottledError
+from dra_operator.api import Json
+from dra_operator.kinds import INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, NODES, PODS, Resource
+from dra_operator.kube.ports import MERGE_PATCH, Requests
+from dra_scheduling.model.conditions import Condition
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.instancetypes import InstanceType, InstanceTypeStatus
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType
+from dra_scheduling.nodeclaims.names import TERMINATION
+from dra_scheduling.wire import KubernetesObject, write_value
+
+FIRST_EVICTION_PAUSE = 1.0
+LONGEST_EVICTION_PAUSE = 10.0
+MOST_REMEMBERED = 10_000
+
+
+class Blocked(msgspec.Struct, frozen=True):
+    """A pod whose eviction was refused: how often in a row, and when it is worth another try."""
+
+    times: int
+    until: float
+
+
+class Writer:
+    """Requests about NodeClaims, their nodes and pods. Every method raises `ApiError`."""
+
+    __slots__ = ("_blocked", "_requests")
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._blocked: dict[str, Blocked] = {}
+
+    async def change_node(self, step: ChangeNode) -> bool:
+        """Give a node what the step says; return whether anything was left to be written."""
+        path = NODES.object_path(ObjectKey("", step.name))
+        try:
+            node = await self._requests.request("GET", path)
+        except MissingError:
+            return False
+        if node["metadata"]["uid"] != step.uid:
+            return False
+        patch = _node_patch(node, step)
+        if patch is None:
+            return False
+        await self._requests.request("PATCH", path, patch, content_type=MERGE_PATCH)
+        return True
+
+    async def change_status(self, claim: NodeClaim, step: ChangeStatus) -> None:
+        """Write conditions and node name of a NodeClaim."""
+        status = {"conditions": _conditions(step.status.conditions), "nodeName": step.status.node_name or None}
+        await self._patch(NODE_CLAIMS, claim, {"status": status}, "status")
+
+    async def change_type(self, value: InstanceType, step: ChangeType) -> None:
+        """Write how often in a row a type has failed."""
+        status = {"deviceFailures": step.failures, "retryAfter": step.retry_after or None}
+        await self._patch(INSTANCE_TYPES, value, {"status": status}, "status")
+
+    async def show_type(self, value: InstanceType, status: InstanceTypeStatus) -> None:
+        """Write what is made of a type."""
+        body = {
+            "conditions": _conditions(status.conditions),
+            "deviceCount": status.device_count,
+            "drivers": [{"driver": one.driver, "devices": one.devices} for one in status.drivers],
+            "devices": status.devices,
+            "cheapestPrice": status.cheapest_price,
+        }
+        await self._patch(INSTANCE_TYPES, value, {"status": body}, "status")
+
+    async def show_pool(self, value: NodePool, status: NodePoolStatus) -> None:
+        """Write what a pool has. Resources that it has no more are taken out."""
+        gone: dict[str, str | None] = dict.fromkeys(value.status.resources)
+        body = {
+            "conditions": _conditions(status.conditions),
+            "resources": gone | {name: str(amount) for name, amount in status.resources.items()},
+            "nodes": status.nodes,
+        }
+        await self._patch(NODE_POOLS, value, {"status": body}, "status")
+
+    async def delete(self, claim: NodeClaim) -> None:
+        """Delete the NodeClaim, and no other of its name."""
+        options: Json = {"preconditions": {"uid": claim.metadata.uid}}
+        try:
+            await self._requests.request("DELETE", NODE_CLAIMS.object_path(_key(claim)), options)
+        except MissingError:
+            return
+
+    async def has_node(self, name: str, provider_id: str) -> bool:
+        """Whether the server has a node of that name that is that machine."""
+        try:
+            node = await self._requests.request("GET", NODES.object_path(ObjectKey("", name)))
+        except MissingError:
+            return False
+        return bool((node.get("spec") or {}).get("providerID") == provider_id)
+
+    async def release(self, claim: NodeClaim) -> None:
+        """Take the finalizer off the NodeClaim."""
+        rest = [name for name in claim.metadata.finalizers if name != TERMINATION]
+        try:
+            await self._patch(NODE_CLAIMS, claim, {"metadata": {"finalizers": rest}})
+        except MissingError:
+            return
+
+    async def evict(self, pod: Pod) -> float:
+        """Ask for the pod's eviction; return after how many seconds it is worth another try, 0 if it was granted."""
+        uid = pod.metadata.uid
+        before = self._blocked.get(uid)
+        now = time.monotonic()
+        if before is not None and before.until > now:
+            return before.until - now
+        body: Json = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": pod.key.name, "namespace": pod.key.namespace},
+            "deleteOptions": {"preconditions": {"uid": uid}},
+        }
+        try:
+            await self._requests.request("POST", PODS.object_path(pod.key, "eviction"), body)
+        except (MissingError, ConflictError):
+            # Gone, or another one of that name.
+            pass
+        except ThrottledError as error:
+            return self._refused(uid, before, now, error.retry_after)
+        self._blocked.pop(uid, None)
+        return 0.0
+
+    async def end(self, pod: Pod) -> None:
+        """Delete the pod, whatever budgets say; it has its own time to end."""
+        options: Json = {"preconditions": {"uid": pod.metadata.uid}}
+        try:
+            await self._requests.request("DELETE", PODS.object_path(pod.key), options)
+        except (MissingError, ConflictError):
+            return
+
+    def _refused(self, uid: str, before: Blocked | None, now: float, asked: float) -> float:
+        times = 1 if before is None else before.times + 1
+        pause = min(LONGEST_EVICTION_PAUSE, max(FIRST_EVICTION_PAUSE * 2.0 ** min(times - 1, 8), asked))
+        if len(self._blocked) >= MOST_REMEMBERED:
+            self._blocked.clear()
+        self._blocked[uid] = Blocked(times, now + pause)
+        return pause
+
+    async def _patch(self, resource: Resource, value: KubernetesObject, body: Json, subresource: str = "") -> None:
+        metadata = value.metadata
+        guard = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
+        body = {**body, "metadata": {**body.get("metadata", {}), **guard}}
+        path = resource.object_path(_key(value), subresource)
+        await self._requests.request("PATCH", path, body, content_type=MERGE_PATCH)
+
+
+def _node_patch(node: Mapping[str, Any], step: ChangeNode) -> Json | None:
+    metadata = node["metadata"]
+    patch: dict[str, Any] = {}
+    labels = {key: value for key, value in step.labels.items() if (metadata.get("labels") or {}).get(key) != value}
+    if labels:
+        patch["labels"] = labels
+    owners = metadata.get("ownerReferences") or []
+    if step.owner is not None and step.owner.uid not in {one["uid"] for one in owners}:
+        patch["ownerReferences"] = [*owners, write_value(step.owner)]
+    before = (node.get("spec") or {}).get("taints") or []
+    removed = {(one.key, one.effect) for one in step.removed}
+    taints = [one for one in before if (one["key"], one["effect"]) not in removed]
+    there = {(one["key"], one["effect"]) for one in taints}
+    taints += [write_value(one) for one in step.added if (one.key, one.effect) not in there]
+    if not patch and taints == before:
+        return None
+    guard = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}
+    body: Json = {"metadata": {**guard, **patch}}
+    if taints != before:
+        body["spec"] = {"taints": taints}
+    return body
+
+
+def _conditions(conditions: tuple[Condition, ...]) -> list[Json]:
+    return [
+        {
+            "type": one.type,
+            "status": one.status,
+            "reason": one.reason or one.type,
+            "message": one.message,
+            "lastTransitionTime": one.last_transition_time,
+            "observedGeneration": one.observed_generation,
+        }
+        for one in conditions
+    ]
+
+
+def _key(value: KubernetesObject) -> ObjectKey:
+    return ObjectKey(value.metadata.namespace, value.metadata.name)
