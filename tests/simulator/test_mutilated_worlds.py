@@ -249,3 +249,20 @@ def test_the_figures_of_a_story_add_up_and_fit_what_is_decided(objects: list[Jso
             selected = asked["selectors"][-1]["left"] if asked["selectors"] else asked["ofClass"]
             parts = ("lackingCapacity", "needingFeature", "tainted", "taken", "withoutRoom", "withoutCounters")
             assert selected == asked["available"] + sum(asked[part] for part in parts)
+
+
+BROKEN = {"InvalidClaim", "InvalidDeviceClass", "DeviceClassMissing"}
+CLAIM = "ResourceClaim default/choosy"
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(mutilated())
+def test_the_checks_know_what_the_scheduler_refuses(objects: list[Json]) -> None:
+    ended = run(objects, "simulate")
+    assume(ended.out)
+    result, findings = json.loads(ended.out), json.loads(run(objects, "check", "-o", "json").out)
+    refused = {reason["reason"] for left in result["pending"] for reason in left["reasons"]}
+    assert not refused & BROKEN or any(finding["object"].split()[0] != "Pod" for finding in findings)
+    never = any(finding["object"] == CLAIM and "is never served" in finding["message"] for finding in findings)
+    allocated = {claim["name"] for item in result["bindRequests"] for claim in item["spec"]["resourceClaimAllocations"]}
+    assert not (never and "c" in allocated)
