@@ -106,27 +106,35 @@ def _theirs(network: Sequence[int], wanted: ResourceClaim, program: Kubernetes |
     slices = [
         piece
         for number, place in enumerate(places)
-        for piece in _slices(place.name, network[number % len(network)], node=place.name)
+        for piece in slices_of(place.name, network[number % len(network)], node=place.name)
     ]
     return upstream.ask_about(program, slices, [wanted.spec], CLASSES.values(), places)
 
 
 def _type(number: int, network: int) -> CandidateType:
     name = _type_name(number)
-    return CandidateType(name=name, devices=TemplateDevices(_slices(name, network)))
+    return CandidateType(name=name, devices=TemplateDevices(slices_of(name, network)))
 
 
 def _type_name(number: int) -> str:
     return f"type-{number:03}"
 
 
-def _slices(name: str, network: int, node: str = "") -> Iterator[ResourceSlice]:
-    for driver, many in ((GPU_DRIVER, GPUS), (NIC_DRIVER, network)) if network else ():
-        content = [
-            device(f"{name}-{each}", attributes={ROOT: f"r{each % GPUS}", f"{driver}/type": name})
-            for each in range(many)
-        ]
-        yield resource_slice(f"{name}-{driver}", content, driver=driver, pool=name, node=node)
+def slices_of(name: str, network: int, node: str = "") -> list[ResourceSlice]:
+    """Return what a type with so many network devices publishes, none for one without devices."""
+    return [
+        resource_slice(
+            f"{name}-{driver}",
+            [
+                device(f"{name}-{each}", attributes={ROOT: f"r{each % GPUS}", f"{driver}/type": name})
+                for each in range(many)
+            ],
+            driver=driver,
+            pool=name,
+            node=node,
+        )
+        for driver, many in (((GPU_DRIVER, GPUS), (NIC_DRIVER, network)) if network else ())
+    ]
 
 
 def _pods() -> Iterator[ResourceClaim]:

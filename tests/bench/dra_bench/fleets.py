@@ -92,19 +92,19 @@ def _wide(nodes: int, number: int) -> list[Json]:
     return [_slice(f"{node}-gpus", node, pool, {"devices": content})]
 
 
-def fleets() -> tuple[Fleet, ...]:
-    """Return all three."""
+def fleets(nodes: int = NODES, wide_nodes: int = WIDE_NODES) -> tuple[Fleet, ...]:
+    """Return all three; the last one has nodes of its own number."""
     return (
-        Fleet(name="8 plain devices a node", nodes=NODES, pieces=_plain, target_ms=20.0, target_mib=150.0),
+        Fleet(name="8 plain devices a node", nodes=nodes, pieces=_plain, target_ms=20.0, target_mib=150.0),
         Fleet(
             name="56 partitions a node",
-            nodes=NODES,
+            nodes=nodes,
             pieces=_partitioned,
             kind="whole",
             target_ms=100.0,
             target_mib=600.0,
         ),
-        Fleet(name="one pool over all nodes", nodes=WIDE_NODES, pieces=partial(_wide, WIDE_NODES), target_ms=100.0),
+        Fleet(name="one pool over all nodes", nodes=wide_nodes, pieces=partial(_wide, wide_nodes), target_ms=100.0),
     )
 
 

@@ -13,7 +13,7 @@ from dra_bench.worlds import CLASSES, NODE, World, worlds
 from dra_oracle.kubernetes import Kubernetes
 from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated
+from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.claims import ResourceClaimSpec
 from dra_scheduling.model.slices import ResourceSlice
@@ -46,7 +46,7 @@ def _measure(world: World, program: Kubernetes | None, say: Say) -> Search:
         timed(partial(allocate, claims, PLACE, index, Ledger()))
         for index in [_index(world.slices) for _ in range(RUNS)]
     )
-    result = allocate(claims, PLACE, _index(world.slices), Ledger())
+    result = solve(world)
     say(f"{world.name}: {milliseconds(ours.wall)} ms")
     return Search(
         world=world.name,
@@ -56,6 +56,11 @@ def _measure(world: World, program: Kubernetes | None, say: Say) -> Search:
         steps=result.steps,
         theirs=upstream.ask_about(program, world.slices, world.specs, CLASSES.values(), [PLACE]),
     )
+
+
+def solve(world: World) -> Allocated | Impossible | Exhausted:
+    """Return what the allocator answers."""
+    return allocate(_parsed(world.specs), PLACE, _index(world.slices), Ledger())
 
 
 def _index(slices: Iterable[ResourceSlice]) -> PoolIndex:

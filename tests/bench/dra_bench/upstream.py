@@ -16,6 +16,7 @@ from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.pools import NodePlace
 
 LIMIT_SECONDS = 5.0
+LIMIT = f"{LIMIT_SECONDS * 1000:,.0f}"
 ROUNDS = 3
 COLUMNS = ("Kubernetes ms", "times ours")
 
@@ -29,9 +30,9 @@ class Theirs(msgspec.Struct, frozen=True):
 
     def cells(self, ours: Took) -> tuple[str, str]:
         """Return the cells of a table: the time, and how many times ours it is."""
-        more = "" if self.is_finished else "> "
         ratio = self.milliseconds / max(ours.wall, 1e-3)
-        return f"{more}{milliseconds(self.milliseconds)}", f"{more}{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"
+        shown = f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"
+        return (milliseconds(self.milliseconds), shown) if self.is_finished else (f"> {LIMIT}", f"> {shown}")
 
 
 def cells(theirs: Theirs | None, ours: Took) -> tuple[str, str]:
