@@ -1,7 +1,10 @@
 """The whole story of one pod: what every node says to it, every reason, and which node is the nearest miss."""
 
+from collections.abc import Iterator
+
 import msgspec
 
+from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.model.bindrequests import PENDING
 from dra_scheduling.model.outcomes import Assignment, Outcome
@@ -11,7 +14,7 @@ from dra_scheduling.podclaims import admin_refusal, leftover_refusal, resolve
 from dra_scheduling.reasons import FoldedReason, Refusal, fold
 from dra_scheduling.shapes.shape import Shape
 from dra_simulator.stories.changes import single_changes
-from dra_simulator.stories.nodes import NodeGroup, folded, view_of
+from dra_simulator.stories.nodes import NodeGroup, NodeView, folded, view_of
 
 MOST_TRIED = 8
 """Of so many kinds of nodes, the nearest ones, it is found out which single change would help."""
@@ -65,8 +68,17 @@ def explain(cluster: Cluster, pod: Pod) -> Story:
     shape = shape_of(cluster, pod)
     if isinstance(shape, Refusal):
         return Story(pod=pod, reasons=fold([shape]))
-    groups = folded(view_of(cluster, shape, state) for state in cluster.nodes.values())
+    groups = folded(_views(cluster, shape))
     return Story(pod=pod, nodes=groups, nearest_miss=_nearest_miss(cluster, shape, groups))
+
+
+def _views(cluster: Cluster, shape: Shape) -> Iterator[NodeView]:
+    """Yield what each node says, with as many search steps as scheduling the pod has."""
+    budget = Budget()
+    for _, state in sorted(cluster.nodes.items()):
+        view = view_of(cluster, shape, state, budget)
+        budget = budget.after(view.steps)
+        yield view
 
 
 def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:

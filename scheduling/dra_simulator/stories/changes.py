@@ -66,6 +66,9 @@ def single_changes(cluster: Cluster, shape: Shape, view: NodeView) -> tuple[str,
     if view.obstacles or isinstance(need, Refusal) or need.query is None:
         return ()
     trial = Trial(cluster, cluster.pools.on_node(state.place), need.query.claims)
+    if trial.serves(trial.claims):
+        # There are devices, and what they take of the node is too much.
+        return tuple(filter(None, (_remedy(view.shortage),)))
     kinds: tuple[Change, ...] = (_releases, _tolerations, _selectors, _constraints, _counts)
     return tuple(chain.from_iterable(_first(kind(trial)) for kind in kinds)) or tuple(_first(_all_released(trial)))
 

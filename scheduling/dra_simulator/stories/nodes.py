@@ -7,6 +7,7 @@ import msgspec
 
 from dra_scheduling.allocation.allocator import survey
 from dra_scheduling.allocation.board import Board
+from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.allocation.outcomes import Chosen
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.nodestate import NodeState
@@ -15,7 +16,9 @@ from dra_scheduling.nodefit.room import room_refusals
 from dra_scheduling.nodefit.static import static_refusals
 from dra_scheduling.podclaims import reach_refusal
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
+from dra_scheduling.shapes.ranking import Fit
 from dra_scheduling.shapes.shape import ExtendedNeed, Shape
+from dra_scheduling.shapes.verdicts import Devices, judge
 from dra_simulator.stories.counts import RequestCount, counts_of, missing_of
 
 PASSING = Wake.ROOM | Wake.DEVICES
@@ -43,13 +46,17 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeView(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands against the pod on a node: of the node itself (`obstacles`) and of its devices (`shortage`)."""
+    """What stands against the pod on a node: of the node itself (`obstacles`) and of its devices (`shortage`).
+
+    `steps` is what it took to find out.
+    """
 
     node: str
     obstacles: tuple[Refusal, ...]
     shortage: Refusal | None = None
     served: tuple[Served, ...] = ()
     requests: tuple[RequestCount, ...] = ()
+    steps: int = 0
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
@@ -93,8 +100,8 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(msgspec.structs.replace(reason, nodes=len(self.names)) for reason in fold(self.view.refusals))
 
 
-def view_of(cluster: Cluster, shape: Shape, state: NodeState) -> NodeView:
-    """Return what the node says."""
+def view_of(cluster: Cluster, shape: Shape, state: NodeState, budget: Budget) -> NodeView:
+    """Return what the node says; `budget` is what is left of the steps for the whole pod."""
     node = state.node
     found = [
         *static_refusals(shape.pod, node),
@@ -106,14 +113,16 @@ def view_of(cluster: Cluster, shape: Shape, state: NodeState) -> NodeView:
     if isinstance(need, Refusal):
         return NodeView(node=node.name, obstacles=_given([*found, need]), served=served)
     obstacles = _given([*found, *room_refusals(need.node, state.free, state.allocatable)])
-    if need.query is None:
-        return NodeView(node=node.name, obstacles=obstacles, served=served)
+    shortage, steps = _shortage(cluster, need, state, budget)
+    if not obstacles and shortage is None:
+        # What is left is the room that the devices themselves take.
+        verdict = judge(shape, state, Devices(cluster.pools, cluster.ledger, cluster.classes), budget)
+        shortage = None if isinstance(verdict, Fit) else verdict.refusal
+    requests: tuple[RequestCount, ...] = ()
+    if need.query is not None:
+        requests = counts_of(need.query, Board(cluster.pools.on_node(state.place), cluster.ledger), cluster.ledger)
     return NodeView(
-        node=node.name,
-        obstacles=obstacles,
-        shortage=_shortage(cluster, need, state),
-        served=served,
-        requests=counts_of(need.query, Board(cluster.pools.on_node(state.place), cluster.ledger), cluster.ledger),
+        node=node.name, obstacles=obstacles, shortage=shortage, served=served, requests=requests, steps=steps
     )
 
 
@@ -135,11 +144,12 @@ def _given(found: Iterable[Refusal | None]) -> tuple[Refusal, ...]:
     return tuple(refusal for refusal in found if refusal is not None)
 
 
-def _shortage(cluster: Cluster, need: ExtendedNeed, state: NodeState) -> Refusal | None:
+def _shortage(cluster: Cluster, need: ExtendedNeed, state: NodeState, budget: Budget) -> tuple[Refusal | None, int]:
+    """Return what the devices lack, and the steps that it took to know."""
     if need.query is None:
-        return None
-    answer = survey(need.query, state.place, cluster.pools, cluster.ledger)
-    return None if isinstance(answer, Chosen) else answer.refusal
+        return None, 0
+    answer = survey(need.query, state.place, cluster.pools, cluster.ledger, budget.share)
+    return (None if isinstance(answer, Chosen) else answer.refusal), answer.steps
 
 
 def _served(cluster: Cluster, shape: Shape, state: NodeState) -> Iterator[Served]:
