@@ -1,5 +1,6 @@
 """Refusals are values: a reason word, a sentence, and what change could help; folded into one line over all nodes."""
 
+from collections import Counter
 from collections.abc import Iterable
 from enum import IntFlag, auto
 
@@ -56,13 +57,17 @@ class FoldedReason(msgspec.Struct, frozen=True, kw_only=True):
 
 def fold(refusals: Iterable[Refusal]) -> tuple[FoldedReason, ...]:
     """Return one entry per distinct refusal, the one that holds on most nodes first, with the nearest miss's figure."""
-    counts: dict[tuple[str, str], int] = {}
+    every = tuple(refusals)
+    # Nodes that look the same share one object, so that thousands of them are few.
+    distinct = {id(refusal): refusal for refusal in every}
+    counts: Counter[tuple[str, str]] = Counter()
     nearest: dict[tuple[str, str], Refusal] = {}
-    for refusal in refusals:
+    for identity, nodes in Counter(map(id, every)).items():
+        refusal = distinct[identity]
         key = (refusal.reason, refusal.message)
-        counts[key] = counts.get(key, 0) + 1
+        counts[key] += nodes
         best = nearest.get(key)
-        if best is None or (refusal is not best and _nearness(refusal) > _nearness(best)):
+        if best is None or _nearness(refusal) > _nearness(best):
             nearest[key] = refusal
     ordered = sorted(counts, key=lambda key: (-counts[key], key))
     return tuple(FoldedReason(reason=key[0], message=_sentence(nearest[key]), nodes=counts[key]) for key in ordered)

@@ -112,7 +112,7 @@ class Ranking:
             # Nodes that look the same share their refusal.
             for refusal in {id(each): each for each in refusals}.values():
                 wake |= refusal.wake
-            is_unknown = any(isinstance(verdict, Unknown) for verdict in said)
+            is_unknown = Unknown in set(map(type, said))
             self._summary = Summary(fold(refusals), len(refusals), wake, is_unknown)
         return self._summary
 
