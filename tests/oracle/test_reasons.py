@@ -14,8 +14,6 @@ pytestmark = pytest.mark.timeout(900)
 
 A, B = device("a", {"numa": 0}), device("b", {"numa": 1})
 BROKEN = piece("broken", device("n"), driver=NIC, count=2)
-ZONE_B = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}]}
-OTHER_ZONE = piece("other", device("z"), pool="q", count=2, nodeSelector=ZONE_B)
 NEWER = piece("newer", generation=2, nodeName="other")
 SAME_NUMA = [{"matchAttribute": f"{GPU}/numa"}]
 FAILING = f'device.attributes["{GPU}"].model == "x"'
@@ -60,7 +58,6 @@ CASES = [
     ("failing-selector", "podError", "allocated",
      world([piece("s", A, device("b", {"model": "x"}))], claim(request("r", wish("gpu", FAILING))))),
     ("all-beside-broken-pool", "podError", "allocated", world([piece("s", A, B), BROKEN], claim(ALL))),
-    ("all-before-pool-is-seen", "allocated", "impossible", world([piece("s", A), OTHER_ZONE], claim(ALL))),
     ("all-against-constraint", "podError", "impossible", world([piece("s", A, B)], claim(ALL, constraints=SAME_NUMA))),
     ("all-against-constraint", "podError", "allocated",
      world([piece("s", A, B)], claim(request("r", wish(count=0), wish()), constraints=SAME_NUMA))),

@@ -113,6 +113,10 @@ class Generation:
         wrong = self.counters.problem()
         return Problem(INVALID, wrong) if wrong else None
 
+    def is_seen_from(self, place: NodePlace) -> bool:
+        """Whether the node reaches any of the slices."""
+        return place.name in self.anchored or any(reached_from(placements, place) for placements in self.wide)
+
     def device(self, name: str) -> Device | None:
         """Return the device of that name."""
         homes = self.homes.get(name)
@@ -205,6 +209,10 @@ class Pool:
         """Yield all slices, obsolete ones too."""
         for generation in self._generations.values():
             yield from generation.pieces.values()
+
+    def is_seen_from(self, place: NodePlace) -> bool:
+        """Whether the node reaches any slice, an obsolete one too: then those that are not seen yet may be for it."""
+        return any(generation.is_seen_from(place) for generation in self._generations.values())
 
     def forget_views(self) -> None:
         """Drop what nodes see of any generation."""

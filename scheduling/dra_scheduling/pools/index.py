@@ -57,14 +57,18 @@ class PoolIndex:
     def on_node(self, node: NodePlace) -> tuple[NodePool, ...]:
         """Return the pools that the node reaches, by driver and pool name.
 
-        A pool that is not complete or not valid is there too, and says so, even if no slice of its present generation
-        is within reach yet. The answer is kept under the node's name: `forget_node` when its labels change.
+        A pool that is not complete or not valid is there too, and says so, even if the slices within reach are all
+        obsolete and those of its present generation are still to come. The answer is kept under the node's name: `forget_node` when its labels change.
         """
         found = self._on_node.get(node.name)
         if found is None:
             keys = sorted(self._wide | self._anchored.get(node.name, set()))
-            views = (pool.current.view(pool, node) for pool in (self._pools[key] for key in keys))
-            found = tuple(view for view in views if view.everything or view.pool.problem is not None)
+            views = ((pool, pool.current.view(pool, node)) for pool in (self._pools[key] for key in keys))
+            found = tuple(
+                view
+                for pool, view in views
+                if view.everything or (pool.problem is not None and pool.is_seen_from(node))
+            )
             self._on_node[node.name] = found
         return found
 

@@ -160,12 +160,11 @@ def _is_closed(world: World, piece: Json) -> bool:
 
 
 def _reached_pools(world: World) -> Iterator[PoolKey]:
-    """Pools of which the node reaches, or with any generation could have reached, something."""
-    name = world.node["metadata"]["name"]
+    """Pools of which the node reaches something of any generation."""
     for piece in world.slices:
         spec = piece["spec"]
         places = spec.get("devices", ()) if spec.get("perDeviceNodeSelection") else (spec,)
-        if not _is_closed(world, piece) and any(place.get("nodeName", name) == name for place in places):
+        if not _is_closed(world, piece) and any(is_reached(world.node, place) for place in places):
             yield pool_key(piece)
 
 

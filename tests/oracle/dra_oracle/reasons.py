@@ -36,12 +36,6 @@ REASONS = (
         says="asks for all devices, but resource pool",
     ),
     Reason(
-        name="all-before-pool-is-seen",
-        theirs="a request for all devices does not wait for an incomplete pool of which no slice reaches the node yet",
-        ours="it does if the selectors of the pool's slices leave open whom the missing ones reach",
-        reword=rewriting.without_broken_pools("incomplete"),
-    ),
-    Reason(
         name="all-against-constraint",
         theirs="a request for all devices of which one breaks a constraint ends the pod's attempt on all nodes",
         ours="the node, or that alternative, cannot serve it",
