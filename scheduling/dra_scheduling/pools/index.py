@@ -58,7 +58,8 @@ class PoolIndex:
         """Return the pools that the node reaches, by driver and pool name.
 
         A pool that is not complete or not valid is there too, and says so, even if the slices within reach are all
-        obsolete and those of its present generation are still to come. The answer is kept under the node's name: `forget_node` when its labels change.
+        obsolete and those of its present generation are still to come. The answer is kept under the node's name:
+        `forget_node` when its labels change.
         """
         found = self._on_node.get(node.name)
         if found is None:
