@@ -73,6 +73,13 @@ def test_a_resource_that_nobody_serves_is_told() -> None:
     assert served == ["nobody"]
 
 
+def test_room_that_devices_take_of_a_node_is_told() -> None:
+    words = "--explain", "second", "--feature-gates", "DRANodeAllocatableResources=true"
+    told = json.loads(dra("simulate", case("devices-take-cpu-and-memory-of-their-node"), *words).out)["explanation"]
+    assert [reason["reason"] for reason in told["nearestMiss"]["reasons"]] == ["InsufficientResource"]
+    assert len(told["nearestMiss"]["changes"]) == 1
+
+
 def test_to_explain_changes_neither_decisions_nor_figures() -> None:
     for name, pod in (("gpu-and-nic-share-a-pcie-root", "a"), ("pods-are-packed", "a")):
         result = json.loads(dra("simulate", case(name), "--explain", pod).out)
