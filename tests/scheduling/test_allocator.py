@@ -13,13 +13,7 @@ from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import DeviceClaimConfiguration, DeviceRequest, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.nodeselection import NodeSelector, Toleration
-from dra_scheduling.model.slices import (
-    Device,
-    DeviceCounterConsumption,
-    NodeAllocatableResource,
-    OpaqueDeviceConfiguration,
-    ResourceSlice,
-)
+from dra_scheduling.model.slices import Device, DeviceCounterConsumption, OpaqueDeviceConfiguration, ResourceSlice
 from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.reasons import Refusal, Wake, fold
 from dra_scheduling.testing import (
@@ -423,7 +417,6 @@ NEEDY = {
     "DRAPartitionableDevices": replace(device("x"), consumes_counters=(DeviceCounterConsumption(counter_set="s"),)),
     "DRAConsumableCapacity": replace(device("x"), allow_multiple_allocations=True),
     "DRADeviceBindingConditions": replace(device("x"), binding_conditions=("Ready",)),
-    "DRANodeAllocatableResources": replace(device("x"), node_allocatable_resources={"cpu": NodeAllocatableResource()}),
 }
 
 
