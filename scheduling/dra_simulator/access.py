@@ -18,14 +18,29 @@ PLURALS = {
     "ResourceSlice": ("resource.k8s.io/v1", "resourceslices"),
     "DeviceClass": ("resource.k8s.io/v1", "deviceclasses"),
     "DeviceTaintRule": ("resource.k8s.io/v1", "devicetaintrules"),
+    "NodePool": ("karpenter.sh/v1", "nodepools"),
+    "NodeClaim": ("karpenter.sh/v1", "nodeclaims"),
+    "InstanceType": ("dra-scheduler.dev/v1alpha1", "instancetypes"),
+    "DaemonSet": ("apps/v1", "daemonsets"),
+    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
     "BindRequest": ("scheduling.run.ai/v1alpha2", "bindrequests"),
 }
-# A cluster without our CRD has no BindRequests, and can be looked at all the same.
-OPTIONAL = frozenset({"BindRequest", "DeviceTaintRule"})
+# A cluster without our CRDs, or one that plans no nodes, can be looked at all the same.
+OPTIONAL = frozenset(
+    {
+        "BindRequest",
+        "DeviceTaintRule",
+        "NodePool",
+        "NodeClaim",
+        "InstanceType",
+        "DaemonSet",
+        "PodDisruptionBudget",
+    }
+)
 # Kubernetes 1.36 serves taint rules as a beta, where it does at all; they look the same.
 OLDER = {"DeviceTaintRule": "resource.k8s.io/v1beta2"}
 PAGE = 500
-NOT_FOUND = 404
+FORBIDDEN, NOT_FOUND = 403, 404
 
 
 class LiveCluster:
@@ -76,7 +91,11 @@ class LiveCluster:
             except (KubernetesError, OSError, ValueError) as error:
                 raise _unusable(plural, f"expected an answer of {self._client.url}: {error}") from error
             if not response.ok:
-                raise _unusable(plural, f"expected a list: {page.get('message', response.reason)}")
+                refusal = _unusable(plural, f"expected a list: {page.get('message', response.reason)}")
+                if response.status_code == FORBIDDEN and kind in OPTIONAL:
+                    self.skipped.extend(refusal.problems)
+                    return
+                raise refusal
             yield from page.get("items") or ()
             following = page.get("metadata", {}).get("continue", "")
             if not following:

@@ -63,6 +63,16 @@ def test_taint_rules_are_read_where_there_are_some(tmp_path: Path, monkeypatch: 
     assert asked == [f"/apis/resource.k8s.io/{version}/devicetaintrules" for version in ("v1", "v1beta2")]
 
 
+def test_kinds_that_not_everybody_may_list_are_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ListServer([], refusals={"instancetypes": 403}) as server:
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path)))
+        ended = dra("dump")
+    assert ended.code == 0
+    assert ended.problems == [
+        "passed over: cluster: instancetypes: -: expected a list: instancetypes is forbidden",
+    ]
+
+
 def test_everything_is_read_page_by_page_and_nothing_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
