@@ -1,7 +1,7 @@
 """A control plane with every gate and API on that tests here need, apart from the one that other tests share."""
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -10,12 +10,16 @@ from dra_cluster.mirror import Mirror
 from dra_cluster.operators import BY_PROGRAM, Operators, RunningOperator
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World
+from dra_controlplane.build import chosen_module
 from dra_controlplane.client import ApiClient
 from dra_controlplane.errors import ControlPlaneError
 from dra_controlplane.installation import DEVELOPMENT, install
 from dra_controlplane.server import ControlPlane
 
 GATES = {"DRAListTypeAttributes": True, "DRADeviceTaintRules": True}
+SINCE_1_37 = dict.fromkeys(
+    ("DRADerivedAttributes", "DRADeviceCompatibilityGroups", "DRANodeAllocatableResources"), True
+)
 # Where Kubernetes 1.36 keeps DeviceTaintRules.
 FLAGS = ("--runtime-config=resource.k8s.io/v1beta2=true",)
 
@@ -27,6 +31,7 @@ class Apart:
     api: ApiClient
     mirror: Mirror
     operators: Operators
+    gates: Mapping[str, bool]
 
     def operator(self, name: str, command: Sequence[str] = BY_PROGRAM, **settings: str) -> RunningOperator:
         """Starts one process with both roles, and waits until it is ready."""
@@ -40,7 +45,8 @@ class Apart:
 @pytest.fixture(scope="session")
 def apart() -> Iterator[Apart]:
     try:
-        plane = ControlPlane(feature_gates=GATES, apiserver_flags=FLAGS)
+        gates = GATES if chosen_module().version.startswith("v1.36.") else GATES | SINCE_1_37
+        plane = ControlPlane(feature_gates=gates, apiserver_flags=FLAGS)
     except ControlPlaneError as error:
         pytest.fail(str(error), pytrace=False)
     with plane:
@@ -51,7 +57,7 @@ def apart() -> Iterator[Apart]:
             Proxy(plane.url, plane.ca, plane.folder / "network") as proxy,
             Operators(plane, proxy) as operators,
         ):
-            yield Apart(api=api, mirror=mirror, operators=operators)
+            yield Apart(api=api, mirror=mirror, operators=operators, gates=gates)
 
 
 @pytest.fixture

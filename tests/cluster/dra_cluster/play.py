@@ -113,6 +113,8 @@ class Play:
             _admit(world, body["spec"])
             wait_until(lambda: _is_admitted(world, body), "the classes of the pod to be known")
         world.create(body)
+        if body["kind"] == "Pod" and "status" in body:
+            world.patch_status(PODS, body["metadata"]["name"], body["status"])
 
 
 def not_carried_out(world: World, name: str) -> Iterator[str]:
@@ -131,6 +133,8 @@ def not_carried_out(world: World, name: str) -> Iterator[str]:
         )
     for entry in (pod.get("spec") or {}).get("resourceClaims") or ():
         yield from _not_reserved(world.claim_of(name, entry["name"]), pod)
+    field = "nodeAllocatableResourceClaimStatuses"
+    yield from _other(f"{name}/{field}", decision.get(field), (pod.get("status") or {}).get(field))
     special = decision.get("extendedResourceClaimAllocation")
     if special is not None:
         claim = world.claim(named_special_claim(pod))
