@@ -21,9 +21,9 @@ def draw(blocks: Sequence[Block], stream: TextIO) -> None:
 
 def _drawn(table: Table) -> RichTable:
     drawn = RichTable(box=None, pad_edge=False, padding=(0, len(GAP), 0, 0), header_style="dim")
-    last = len(table.headers) - 1
     for column, header in enumerate(table.headers):
-        drawn.add_column(header, style="" if column else table.style, overflow="fold", no_wrap=column != last)
+        # On a narrow terminal the widest columns fold; nothing of what they say is cut off.
+        drawn.add_column(header, style="" if column else table.style, overflow="fold")
     for row in table.rows:
         # Text is taken as it is: brackets in a message are no markup.
         drawn.add_row(*map(Text, row))

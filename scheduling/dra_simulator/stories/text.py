@@ -11,19 +11,8 @@ from dra_simulator.tables import Block, Table
 
 MOST_SHOWN = 20
 """So many kinds of nodes fit on a screen; the others are in the JSON."""
-COUNT_HEADERS = (
-    "NODES",
-    "CLAIM",
-    "REQUEST",
-    "CLASS",
-    "WANTED",
-    "IN REACH",
-    "OF CLASS",
-    "SELECTED",
-    "LEFT OUT",
-    "FREE",
-    "MISSING",
-)
+SIEVES = "REACH > CLASS > OWN"
+COUNT_HEADERS = ("NODES", "CLAIM", "REQUEST", "CLASS", "WANTED", SIEVES, "FREE", "MISSING", "LEFT OUT")
 
 
 def story_blocks(story: Story) -> list[Block]:
@@ -82,12 +71,10 @@ def _count_row(group: NodeGroup, count: RequestCount) -> tuple[str, ...]:
         count.request,
         count.device_class,
         "all" if count.wanted is None else str(count.wanted),
-        str(count.reachable),
-        str(count.of_class),
-        ", ".join(str(sieve.left) for sieve in count.selectors) or str(count.of_class),
-        ", ".join(_left_out(count)) or "-",
+        " > ".join(str(left) for left in (count.reachable, count.of_class, *(sieve.left for sieve in count.selectors))),
         str(count.available),
         str(count.missing or "-"),
+        ", ".join(_left_out(count)) or "-",
     )
 
 
