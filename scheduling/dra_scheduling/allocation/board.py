@@ -99,6 +99,8 @@ class Board:
     def grouped(self, sources: Sequence[AttributeSource]) -> list[Group]:
         """Return the groups of devices by value, whichever of the sources a device is looked up in."""
         tables = [self.groups(source) for source in sources]
+        if len(tables) == 1:
+            return [(mask,) for mask in tables[0].values()]
         values = dict.fromkeys(value for table in tables for value in table)
         return [tuple(table.get(value, 0) for table in tables) for value in values]
 

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
 
 import msgspec
 
@@ -84,9 +86,7 @@ def constraint_of(bound: Bound, board: Board) -> Compared | Conflict:
     """Return the rule as constraints over the groups that could satisfy it alone, or the proof that none can."""
     is_distinct = bound.rule.kind is RuleKind.DISTINCT
     groups = board.grouped(bound.sources) if is_distinct else board.agreeing(bound.sources)
-    known = [0] * len(bound.sources)
-    for group in groups:
-        known = [mask | devices for mask, devices in zip(known, group, strict=True)]
+    known = [reduce(or_, (group[column] for group in groups), 0) for column in range(len(bound.sources))]
     for index, ask, demand, column in zip(bound.members, bound.asks, bound.demands, bound.columns, strict=True):
         if not demand.candidates & known[column]:
             refusal = attribute_missing(ask, bound.rule.attribute, demand.candidates, board)
