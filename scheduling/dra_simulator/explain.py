@@ -6,11 +6,12 @@ import msgspec
 
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.refusing import pod_refusal
 from dra_scheduling.model.bindrequests import PENDING
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
-from dra_scheduling.podclaims import admin_refusal, leftover_refusal, resolve
+from dra_scheduling.nodefit.wholepod import gate_refusal
+from dra_scheduling.podclaims import leftover_refusal, resolve
 from dra_scheduling.reasons import FoldedReason, Refusal, fold
 from dra_scheduling.shapes.shape import Shape
 from dra_simulator.stories.changes import single_changes
@@ -90,8 +91,7 @@ def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:
     resolved = resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
     if isinstance(resolved, Refusal):
         return resolved
-    refusal = unsupported_refusal(pod) or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
-    shape = refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    shape = pod_refusal(cluster, pod, resolved) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
     # Answers are kept in a shape of their own: what is only explained must not save scheduling a search, nor its steps.
     return shape if isinstance(shape, Refusal) else Shape(shape.pod, shape.resolved, shape.claims)
 

@@ -111,6 +111,16 @@ def test_a_claim_that_even_free_devices_do_not_serve_is_told_the_proof() -> None
     )
 
 
+def test_a_claim_that_has_its_devices_is_not_asked_whether_it_could_have_them() -> None:
+    wanted = "requests: [{name: r, exactly: {deviceClassName: gpu}}], constraints: [{matchAttribute: a.b/absent}]"
+    content = resource_slice(f"{POOL}, devices: [{{name: a}}]")
+    result = "{request: r, driver: gpu.example.com, pool: p, device: a}"
+    assert len(findings(CLASS, content, claim(wanted))) == 1
+    assert (
+        findings(CLASS, content, f"{claim(wanted)}status: {{allocation: {{devices: {{results: [{result}]}}}}}}") == []
+    )
+
+
 def test_a_claim_is_told_of_no_proof_where_labels_of_nodes_are_not_known() -> None:
     selector = "nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: [a]}]}]}"
     content = resource_slice(f"{POOL}, devices: [{{name: a}}]", where=selector)

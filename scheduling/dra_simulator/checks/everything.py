@@ -66,7 +66,8 @@ class _Checks:
             case DeviceClass():
                 yield from class_remarks(value, self._index, self._given.offer)
             case ResourceClaim():
-                yield from self._of_claim(value.metadata.name, value.spec, "$.spec")
+                wanting = value.metadata.name if value.status.allocation is None else ""
+                yield from self._of_claim(wanting, value.spec, "$.spec")
             case ResourceClaimTemplate():
                 yield from self._of_claim(value.metadata.name, value.spec.spec, "$.spec.spec")
             case ResourceSlice():
@@ -77,12 +78,14 @@ class _Checks:
             case Pod() if _is_first_of_its_kind(value, self._owners):
                 yield from pod_remarks(value, self._around)
 
-    def _of_claim(self, name: str, spec: ResourceClaimSpec, path: str) -> Remarks:
+    def _of_claim(self, wanting: str, spec: ResourceClaimSpec, path: str) -> Remarks:
+        """Yield what is wrong with a spec; `wanting` names the claim unless it has its devices already."""
         remarks = list(claim_remarks(spec, path, self._given))
         yield from remarks
         # What cannot be served for a reason that has its own path needs no second remark.
-        if not any(remark.severity is Severity.ERROR or ".exactly" in remark.path for remark in remarks):
-            yield from self._fitting.remarks(name, spec, f"{path}.devices")
+        is_plain = any(remark.severity is Severity.ERROR or ".exactly" in remark.path for remark in remarks)
+        if wanting and not is_plain:
+            yield from self._fitting.remarks(wanting, spec, f"{path}.devices")
 
 
 def _is_first_of_its_kind(pod: Pod, owners: set[OwnerReference]) -> bool:

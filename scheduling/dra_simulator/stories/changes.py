@@ -14,6 +14,7 @@ from dra_scheduling.allocation.claimspecs import Alternative, ParsedClaim, Parse
 from dra_scheduling.allocation.holdings import holder_of, special_holder
 from dra_scheduling.allocation.outcomes import Chosen
 from dra_scheduling.allocation.query import Query
+from dra_scheduling.allocation.refusals import SHOWN_SELECTOR
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.ledger import Holder, Source
 from dra_scheduling.model.nodeselection import Toleration
@@ -156,8 +157,12 @@ def _selectors(trial: Trial) -> Iterator[str]:
         for number in range(of_class, len(texts)):
             rest = selection((*texts[:number], *texts[number + 1 :]))
             if trial.serves(place.changed(wish=wish(rest, looks_for.tolerations, looks_for.capacity))):
-                expression = " ".join(texts[number].expression.split())
-                yield f"{place.called} goes without its selector {expression}"
+                yield f"{place.called} goes without its selector {_shortened(texts[number].expression)}"
+
+
+def _shortened(expression: str) -> str:
+    text = " ".join(expression.split())
+    return text if len(text) <= SHOWN_SELECTOR else f"{text[:SHOWN_SELECTOR]}..."
 
 
 def _constraints(trial: Trial) -> Iterator[str]:
