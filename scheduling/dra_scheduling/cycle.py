@@ -8,6 +8,7 @@ from dra_scheduling.allocation.allocator import DEFAULT_BUDGET
 from dra_scheduling.allocation.budget import Budget, within
 from dra_scheduling.allocation.results import with_share_ids
 from dra_scheduling.cluster import Cluster, in_scheduling_order
+from dra_scheduling.cluster.refusing import pod_refusal
 from dra_scheduling.extended.accounting import received_gpu
 from dra_scheduling.extended.special import over_limit_everywhere
 from dra_scheduling.features import NODE_ALLOCATABLE
@@ -22,9 +23,9 @@ from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment, CycleResult, Outcome, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodefit.ofdevices import ClaimUse, is_mapped, taken_of_node
-from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
-from dra_scheduling.podclaims import ResolvedClaims, admin_refusal, leftover_refusal, resolve
+from dra_scheduling.nodefit.ofdevices import ClaimUse, taken_of_node
+from dra_scheduling.nodefit.wholepod import gate_refusal
+from dra_scheduling.podclaims import ResolvedClaims, leftover_refusal, resolve
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line
 from dra_scheduling.shapes.ranking import Look, Verdict
 from dra_scheduling.shapes.shape import Shape
@@ -98,12 +99,7 @@ def _decide(cluster: Cluster, pod: Pod, budget: Budget) -> tuple[Outcome, int]:
     resolved = _resolve(cluster, pod)
     if isinstance(resolved, Refusal):
         return _waiting(pod, resolved), 0
-    refusal = (
-        unsupported_refusal(pod)
-        or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
-        or _mapping_refusal(cluster, pod, resolved)
-    )
-    shape = refusal or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    shape = pod_refusal(cluster, pod, resolved) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
     if isinstance(shape, Refusal):
         return _refused(pod, shape, _wake_of_claims(resolved)), 0
     return _place(cluster, pod, resolved, shape, budget)
@@ -173,20 +169,6 @@ def _with_node_resources(cluster: Cluster, assignment: Assignment) -> Assignment
         msg = f"node {assignment.node} was found to fit {assignment.pod.key}, and then: {of_node.message}"
         raise TypeError(msg)
     return msgspec.structs.replace(assignment, of_node=of_node)
-
-
-def _mapping_refusal(cluster: Cluster, pod: Pod, resolved: ResolvedClaims) -> Refusal | None:
-    """Return the first claim with a part of a node's own resources that another pod has: kubelet gives it to one."""
-    if not cluster.pools.features.has(NODE_ALLOCATABLE):
-        return None
-    for item in resolved.claims:
-        consumers = {each.uid for each in item.claim.status.reserved_for}
-        others = (consumers | cluster.claims.intended_consumers(item.claim.key)) - {pod.metadata.uid}
-        results = item.allocation.devices.results if item.allocation is not None else ()
-        if others and is_mapped(results, cluster.pools.device):
-            message = f"ResourceClaim {item.claim.key} has a part of a node's own resources, which pods cannot share"
-            return Refusal(reason="ClaimNotShareable", message=message, wake=Wake.CLAIMS)
-    return None
 
 
 def _claim_allocations(

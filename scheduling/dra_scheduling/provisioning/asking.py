@@ -1,9 +1,10 @@
 """What keeps a pod from every host, and otherwise what it asks for."""
 
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.refusing import pod_refusal
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
-from dra_scheduling.podclaims import admin_refusal, leftover_refusal, resolve
+from dra_scheduling.nodefit.wholepod import gate_refusal
+from dra_scheduling.podclaims import leftover_refusal, resolve
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.reasons import Refusal
 
@@ -17,7 +18,7 @@ def ask(cluster: Cluster, pod: Pod) -> Asked | Refusal:
     resolved = resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
     if isinstance(resolved, Refusal):
         return resolved
-    refusal = unsupported_refusal(pod) or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))
+    refusal = pod_refusal(cluster, pod, resolved)
     if refusal is not None:
         return refusal
     shape = cluster.shapes.shape_of(pod, resolved, cluster.classes)
