@@ -16,7 +16,7 @@ from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Node
-from dra_scheduling.nodeclaims.gate import TIMEOUT
+from dra_scheduling.nodeclaims.gate import TIMEOUT, shut_by
 from dra_scheduling.nodeclaims.initialization import Unmet, first_unmet, gate_drivers
 from dra_scheduling.nodeclaims.names import (
     DEVICES_AS_PROMISED,
@@ -179,31 +179,41 @@ def _opening(node: Node) -> ChangeNode | None:
 
 
 def _open(at: Situation, node: Node) -> Step:
-    notices = [Notice(reason=INITIALIZED, message=f"node {node.name} is ready for pods", is_warning=False)]
-    conditions = [_registered(), Condition(type=INITIALIZED, status="True", reason=INITIALIZED)]
-    devices = compared(at.drivers, at.expanded, node.name, at.slices)
-    if devices is not None:
-        conditions.append(devices)
-        if not devices.is_true:
-            notices.append(Notice(reason=devices.reason, message=devices.message))
-    return _shown(at, conditions, node, notices=notices) or Wait()
+    notice = Notice(reason=INITIALIZED, message=f"node {node.name} is ready for pods", is_warning=False)
+    initialized = Condition(type=INITIALIZED, status="True", reason=INITIALIZED)
+    found = compared(at.drivers, at.expanded, node.name, at.slices)
+    conditions = (_registered(), initialized) if found is None else (_registered(), initialized, found)
+    return _shown(at, conditions, node, notices=(notice, *_complaints(found))) or Wait()
 
 
 def _settled(at: Situation, node: Node) -> Step:
     if node.metadata.labels.get(INITIALIZED_LABEL) != "true":
         return ChangeNode(name=node.name, uid=node.metadata.uid, labels={INITIALIZED_LABEL: "true"})
     said = at.claim.condition(DEVICES_AS_PROMISED)
-    if said is None:
-        return Wait()
-    if said.is_true:
-        return (succeeded(at.instance_type, at.claim) if at.instance_type is not None else None) or Wait()
-    if said.reason == MISSING and at.instance_type is not None:
-        counted = failed(at.instance_type, at.claim, at.now)
-        if counted is not None:
-            return counted
-    # A driver that restarts is no news; one that has published the rest is.
-    now = compared(at.drivers, at.expanded, node.name, at.slices)
-    return (_shown(at, (now,), node) if now is not None and now.is_true else None) or Wait()
+    counted = None
+    if said is not None and at.instance_type is not None:
+        if said.is_true:
+            counted = succeeded(at.instance_type, at.claim)
+        elif said.reason == MISSING:
+            counted = failed(at.instance_type, at.claim, at.now)
+    return counted or _compared_later(at, node, said) or Wait()
+
+
+def _compared_later(at: Situation, node: Node, said: Condition | None) -> ChangeStatus | None:
+    """Return what is to be said of devices where nothing was so far, or where what was missing has come.
+
+    A driver that restarts is no news.
+    """
+    if (said is not None and said.is_true) or shut_by(at.drivers, node.name, at.slices) is not None:
+        return None
+    found = compared(at.drivers, at.expanded, node.name, at.slices)
+    if found is None or (said is not None and not found.is_true):
+        return None
+    return _shown(at, (found,), node, notices=_complaints(found))
+
+
+def _complaints(found: Condition | None) -> tuple[Notice, ...]:
+    return () if found is None or found.is_true else (Notice(reason=found.reason, message=found.message),)
 
 
 def _given_up(at: Situation) -> Step:

@@ -51,7 +51,8 @@ def _draining(claim: NodeClaim, pods: Iterable[Pod], now: str) -> Step:
     left = [pod for pod in pods if is_drained_from(pod) and not _is_stuck(pod, time)]
     if not left:
         return _shown(claim, Condition(type=DRAINED, status="True", reason=DRAINED), now) or Wait()
-    if end is not None and time >= end:
+    are_ending = all(pod.metadata.is_deleting for pod in left)
+    if end is not None and time >= (end if are_ending else end + STUCK_SECONDS):
         message = f"pods were left when the termination grace period was over: {len(left)}"
         return _shown(claim, Condition(type=DRAINED, status="True", reason=ELAPSED, message=message), now) or Wait()
     draining = Condition(type=DRAINED, status="Unknown", reason=DRAINING, message="pods are being evicted")

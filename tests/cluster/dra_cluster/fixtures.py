@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
+from dra_cluster.machines import Machines
 from dra_cluster.mirror import Mirror
 from dra_cluster.operators import Operators, RunningOperator, run_all
 from dra_cluster.proxy import Proxy
@@ -52,6 +53,21 @@ def scheduler(operators: Operators) -> RunningOperator:
 def binder(operators: Operators) -> RunningOperator:
     """The role `binder` in a process of its own; started again for the next test if a test ends it."""
     return operators.add("binder", roles="binder", account="dra-binder")
+
+
+@pytest.fixture(scope="session")
+def nodeclaims(operators: Operators) -> RunningOperator:
+    """The role `nodeclaims` in a process of its own; started again for the next test if a test ends it."""
+    return operators.add("nodeclaims", roles="nodeclaims", account="dra-nodeclaims")
+
+
+@pytest.fixture
+def machines(ground: World, nodeclaims: RunningOperator) -> Iterator[Machines]:
+    """An instance type, and NodeClaims that the role `nodeclaims` looks after; the test is their provider."""
+    run_all(nodeclaims)
+    machines = Machines(ground)
+    yield machines
+    machines.leave()
 
 
 @pytest.fixture
