@@ -175,7 +175,11 @@ def device(written: Written) -> Json:
             for key, value in said.get("has", {}).items()
         },
         "consumesCounters": [
-            {"counterSet": name, "counters": {key: {"value": str(amount)} for key, amount in counters.items()}}
+            {
+                "counterSet": name,
+                "counters": {key: {"value": str(amount)} for key, amount in counters.items()},
+                "compatibilityGroups": said.get("groups", {}).get(name, []),
+            }
             for name, counters in said.get("draws", {}).items()
         ],
         "allowMultipleAllocations": said.get("shared", False),
@@ -215,6 +219,7 @@ def wish(written: Json) -> Json:
         **({"allocationMode": "All"} if count == "all" else {"count": count}),
         **({"adminAccess": True} if written.get("admin") else {}),
         **({"capacity": {"requests": amounts}} if amounts else {}),
+        "derivedAttributes": [{"name": name, "expression": text} for name, text in written.get("derives", {}).items()],
     }
 
 
