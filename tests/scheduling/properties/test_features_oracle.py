@@ -16,11 +16,12 @@ from msgspec.structs import replace
 from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
-from dra_scheduling.features import LIST_ATTRIBUTES, Features
+from dra_scheduling.features import COMPATIBILITY_GROUPS, DERIVED_ATTRIBUTES, LIST_ATTRIBUTES, Features
 from dra_scheduling.ledger import Ledger, Share, Source
 from dra_scheduling.model.claims import (
     CapacityRequirements,
     DeviceConstraint,
+    DeviceDerivedAttribute,
     DeviceRequest,
     DeviceSubRequest,
     ExactDeviceRequest,
@@ -40,7 +41,7 @@ from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.quantity import NANO_PER_UNIT, Quantity
 from dra_scheduling.testing import GPU_DRIVER, cel, claim_spec, device, device_class, pool, resource_slice
 
-FEATURES = Features.of({LIST_ATTRIBUTES: True})
+FEATURES = Features.of(dict.fromkeys((LIST_ATTRIBUTES, DERIVED_ATTRIBUTES, COMPATIBILITY_GROUPS), True))
 CLASSES = {"any": device_class("any")}
 ATTRIBUTE = f"{GPU_DRIVER}/x"
 TOTAL = 4
@@ -48,13 +49,15 @@ TOTAL = 4
 
 
 class Thing(Struct, frozen=True, kw_only=True):
-    """A device: its values of one attribute, what it draws from one of two counters, and what is peculiar about it.
+    """A device: its values of one attribute, what it draws from two counters, and what is peculiar about it.
 
+    `groups` are its compatibility groups in the counter sets that it draws from.
     `used` is what others have: None for nothing, 0 for the device itself, more for a share of that size.
     """
 
     values: tuple[str, ...]
     drawn: tuple[int, int]
+    groups: tuple[str, ...]
     is_shared: bool
     is_tainted: bool
     is_big: bool
@@ -62,11 +65,15 @@ class Thing(Struct, frozen=True, kw_only=True):
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """An alternative; a count of 0 stands for all, a size of 0 for no capacity request."""
+    """An alternative; a count of 0 stands for all, a size of 0 for no capacity request.
+
+    Where it `derives`, the value of a device is `a` if it is big, else `b`.
+    """
 
     count: int
     size: int
     wants_big: bool
+    derives: bool
     tolerates: bool
 
 
@@ -144,7 +151,12 @@ def solutions(world: World) -> Iterator[tuple[tuple[int, ...], Choice]]:
 
 
 def is_possible(world: World, wishes: list[Wanted], choice: Choice) -> bool:
-    return _fits_together(world, wishes, choice) and _draws_little_enough(world, choice) and _keeps_rules(world, choice)
+    return (
+        _fits_together(world, wishes, choice)
+        and _draws_little_enough(world, choice)
+        and _goes_together(world, choice)
+        and _keeps_rules(world, wishes, choice)
+    )
 
 
 def _fits_together(world: World, wishes: list[Wanted], choice: Choice) -> bool:
@@ -172,20 +184,40 @@ def _draws_little_enough(world: World, choice: Choice) -> bool:
     return all(now <= TOTAL or now == then for now, then in zip(after, before, strict=True))
 
 
-def _keeps_rules(world: World, choice: Choice) -> bool:
+def _goes_together(world: World, choice: Choice) -> bool:
+    used = {number for number, thing in enumerate(world.things) if thing.used is not None}
+    new: set[int] = set()
+    for (_, request), devices in zip(_asked(world), choice, strict=True):
+        new |= set() if request.is_admin else set(devices) - used
+    for counter in (0, 1):
+        drawing = [number for number in used | new if world.things[number].drawn[counter]]
+        groups = [set(world.things[number].groups or ("none",)) for number in drawing]
+        if new.intersection(drawing) and not set.intersection(*groups):
+            return False
+    return True
+
+
+def _keeps_rules(world: World, wishes: list[Wanted], choice: Choice) -> bool:
     place = 0
     for claim in world.claims:
-        given = choice[place : place + len(claim.requests)]
+        found = [
+            [_values(world.things[number], wish) for number in devices]
+            for wish, devices in zip(wishes[place:], choice[place : place + len(claim.requests)], strict=False)
+        ]
         place += len(claim.requests)
         if claim.match is not None:
-            values = [set(world.things[number].values) for index in claim.match for number in given[index]]
+            values = [each for index in claim.match for each in found[index]]
             if not set.intersection(*values):
                 return False
         if claim.distinct is not None:
-            values = [set(world.things[number].values) for index in claim.distinct for number in given[index]]
+            values = [each for index in claim.distinct for each in found[index]]
             if not all(values) or any(one & other for one, other in itertools.combinations(values, 2)):
                 return False
     return True
+
+
+def _values(thing: Thing, wish: Wanted) -> set[str]:
+    return {"a" if thing.is_big else "b"} if wish.derives else set(thing.values)
 
 
 def _asked(world: World) -> list[tuple[int, Asked]]:
@@ -197,7 +229,11 @@ def device_of(number: int, thing: Thing) -> Device:
     attributes = {"x": DeviceAttribute(strings=thing.values)} if thing.values else {}
     attributes["big"] = DeviceAttribute(bool_=thing.is_big)
     drawn = tuple(
-        DeviceCounterConsumption(counter_set=f"s{counter}", counters={"c": Counter(Quantity.from_int(amount))})
+        DeviceCounterConsumption(
+            counter_set=f"s{counter}",
+            counters={"c": Counter(Quantity.from_int(amount))},
+            compatibility_groups=thing.groups,
+        )
         for counter, amount in enumerate(thing.drawn)
         if amount
     )
@@ -247,6 +283,7 @@ def fields_of(wish: Wanted) -> dict[str, Any]:
         "allocation_mode": "ExactCount" if wish.count else "All",
         "count": wish.count,
         "tolerations": (Toleration(key="k", operator="Exists"),) if wish.tolerates else (),
+        "derived_attributes": (DeviceDerivedAttribute(ATTRIBUTE, f'{expression} ? "a" : "b"'),) if wish.derives else (),
         "capacity": CapacityRequirements(requests={"m": Quantity.from_int(wish.size)}) if wish.size else None,
     }
 
@@ -270,6 +307,7 @@ THINGS = st.builds(
     Thing,
     values=st.sampled_from([(), ("a",), ("b",), ("a", "b"), ("b", "c")]),
     drawn=st.sampled_from([(0, 0), (0, 0), (1, 0), (2, 0), (4, 0), (0, 2), (2, 2)]),
+    groups=st.sampled_from([(), (), ("g",), ("h",), ("g", "h")]),
     is_shared=st.booleans(),
     is_tainted=st.sampled_from([False, False, True]),
     is_big=st.booleans(),
@@ -280,6 +318,7 @@ WISHES = st.builds(
     count=st.sampled_from([1, 1, 1, 2, 2, 3, 0]),
     size=st.sampled_from([0, 0, 1, 2, 5]),
     wants_big=st.sampled_from([False, False, True]),
+    derives=st.sampled_from([False, False, True]),
     tolerates=st.booleans(),
 )
 REQUESTS = st.one_of(
