@@ -15,6 +15,7 @@ from dra_operator.kinds import (
     NODES,
     OPTIONAL,
     PODS,
+    SLICES,
     WATCHED,
     Kind,
     Resource,
@@ -22,7 +23,7 @@ from dra_operator.kinds import (
 from dra_operator.leader import lease_name
 from dra_operator.settings import NodeClaimsMode, Role, Settings
 
-LEADING = frozenset({Role.SCHEDULER, Role.BINDER, Role.NODECLAIMS})
+LEADING = frozenset(Role)
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
@@ -57,6 +58,8 @@ def needed(settings: Settings, watched: Iterable[Resource] = WATCHED) -> tuple[P
         wanted += [_on(BIND_REQUESTS, "patch", "status"), _on(BIND_REQUESTS, "delete")]
     if Role.NODECLAIMS in settings.roles:
         wanted += _for_nodeclaims(settings.nodeclaims, frozenset(watched))
+    if Role.KWOK in settings.roles and NODE_CLAIMS in watched:
+        wanted += _for_kwok()
     if settings.leader_elect:
         lease = Permission(verb="create", group="coordination.k8s.io", resource="leases", namespace=settings.namespace)
         wanted.append(lease)
@@ -81,6 +84,15 @@ def _for_nodeclaims(mode: NodeClaimsMode, watched: frozenset[Resource]) -> list[
         wanted += [_on(NODE_CLAIMS, "patch", "status"), _on(PODS, "create", "eviction"), _on(PODS, "delete")]
         wanted += [_on(NODE_POOLS, "patch", "status")] if NODE_POOLS in watched else []
     return wanted
+
+
+def _for_kwok() -> list[Permission]:
+    wanted = [_on(NODE_CLAIMS, "patch"), _on(NODE_CLAIMS, "patch", "status"), _on(NODE_CLAIMS, "delete")]
+    wanted += [_on(NODES, verb) for verb in ("get", "create", "delete")] + [_on(NODES, "patch", "status")]
+    wanted += [_on(SLICES, verb) for verb in ("create", "update", "delete")]
+    wanted += [_on(PODS, "delete"), _on(PODS, "patch", "status")]
+    lease = Permission(verb="", group="coordination.k8s.io", resource="leases", namespace="kube-node-lease")
+    return wanted + [msgspec.structs.replace(lease, verb=verb) for verb in ("create", "patch", "delete")]
 
 
 async def missing(api: Api, permissions: Iterable[Permission]) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from dra_operator.client import HttpApi
 from dra_operator.events import Recorder
 from dra_operator.intake import BadInput, Intake, PodRefused
 from dra_operator.kinds import Kind, Resource
+from dra_operator.kwok.role import KwokRole
 from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
 from dra_operator.metrics import DEVICES_TAKEN
@@ -199,6 +200,8 @@ class Runtime:
             return NodeClaimsRole(
                 self.settings, requests=api, cache=self.cache, recorder=recorder, leadership=leadership
             )
+        if role is Role.KWOK:
+            return KwokRole(self.settings, requests=api, cache=self.cache, recorder=recorder, leadership=leadership)
         return None
 
     def _pod_refused(self) -> PodRefused | None:

@@ -86,6 +86,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     launch_timeout_seconds: float
     registration_timeout_seconds: float
     gate_timeout_seconds: float
+    kwok_launch_seconds: float
+    kwok_registration_seconds: float
+    kwok_slice_seconds: float
+    kwok_pod_seconds: float
     watch_silence_seconds: float
 
     @classmethod
@@ -296,6 +300,30 @@ SETTINGS = (
         field="gate_timeout_seconds",
         default="900",
         meaning="how long the DRA drivers of a new node may take to publish; 0: nodes do not wait for them",
+        parse=_seconds(0, 86_400),
+    ),
+    Setting(
+        field="kwok_launch_seconds",
+        default="0",
+        meaning="how long the role kwok takes to launch a NodeClaim",
+        parse=_seconds(0, 86_400),
+    ),
+    Setting(
+        field="kwok_registration_seconds",
+        default="0",
+        meaning="how long a node that the role kwok makes up takes to come up",
+        parse=_seconds(0, 86_400),
+    ),
+    Setting(
+        field="kwok_slice_seconds",
+        default="0",
+        meaning="how long a made-up driver takes for each of its slices",
+        parse=_seconds(0, 86_400),
+    ),
+    Setting(
+        field="kwok_pod_seconds",
+        default="0",
+        meaning="how long pods run on made-up nodes; 0: until they are deleted",
         parse=_seconds(0, 86_400),
     ),
     Setting(

@@ -63,7 +63,7 @@ def test_an_object_is_there_once_and_in_one_namespace(folder: Path) -> None:
     assert len({identity(document) for document in documents}) == len(documents)
     namespaces = {document["kind"]: document["metadata"].get("namespace") for document in documents}
     assert {kind for kind, namespace in namespaces.items() if namespace is None} <= CLUSTER_SCOPED
-    assert {namespace for namespace in namespaces.values() if namespace} <= {"dra-scheduler-system"}
+    assert {namespace for namespace in namespaces.values() if namespace} <= {"dra-scheduler-system", "kube-node-lease"}
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=name_of)

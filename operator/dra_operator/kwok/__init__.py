@@ -1,0 +1,1 @@
+"""The role that makes nodes up for NodeClaims of the group `dra-scheduler.dev`: provider, kubelets and DRA drivers."""
