@@ -56,7 +56,7 @@ def _state_of(pool: tuple[ResourceSlice, ...]) -> Shut | None:
         told = " and ".join(str(count) for count in sorted(counts))
         return Shut(NOT_PUBLISHED, f"slices of pool {first.name} say that there are {told} of them", "")
     wanted = first.resource_slice_count
-    if len(newest) != wanted or wanted <= 0:
+    if len(newest) != wanted:
         text = f"pool {first.name} has {len(newest)} of {wanted} slices of generation {first.generation}"
         return Shut(NOT_PUBLISHED, text, "")
     names = [device.name for one in newest for device in one.spec.devices]
