@@ -19,7 +19,6 @@ TAKEN, NO_ROOM, NO_COUNTERS = "taken", "no room", "no counters"
 class Sieve(msgspec.Struct, frozen=True, kw_only=True):
     """One selector: how many devices it leaves of those that came through the earlier ones, on how many it fails."""
 
-    origin: str
     expression: str
     left: int
     failed: int
@@ -104,13 +103,11 @@ def _count(ask: Ask, board: Board, ledger: Ledger) -> RequestCount:
 
 
 def _sieves(ask: Ask, board: Board) -> Iterator[Sieve]:
-    selection = ask.alternative.wish.selection
     masks = [(sight, sight.visible) for _, pool, _ in board.pools for sight in pool.sights]
-    for origin, program in zip(selection.origins, selection.programs, strict=True):
+    for program in ask.alternative.wish.selection.programs:
         judged = [(sight, *sight.piece.judge(program, mask)) for sight, mask in masks]
         masks = [(sight, chosen) for sight, chosen, _ in judged]
         yield Sieve(
-            origin=origin,
             expression=program.source,
             left=sum(chosen.bit_count() for _, chosen, _ in judged),
             failed=sum(failed.bit_count() for _, _, failed in judged),
