@@ -19,6 +19,7 @@ from dra_controlplane.waiting import wait_until
 
 ADMIN = {"adminAccess": True}
 INVALID = 422
+SLICE_EVENTS = 'dra_watch_events_total{novelty="news",resource="resourceslices"}'
 
 
 def settled(world: World, names: set[str]) -> set[str]:
@@ -110,6 +111,28 @@ def test_what_is_left_of_a_shared_device_is_known_after_a_restart(world: World, 
     world.pending("more", "at most 0 free")
 
 
+def test_a_device_that_shrinks_below_what_its_pods_have_takes_no_more_until_they_go(
+    world: World, scheduler: RunningOperator
+) -> None:
+    name = world.publish(world.node("n1"), [shareable("80Gi")])
+    gpu = world.gpu_class()
+    for claim, amount in (("most", "60Gi"), ("more", "10Gi")):
+        world.gpu_claim(claim, gpu, capacity={"requests": {"memory": amount}})
+    world.pod("most", from_claim("gpu", "most"))
+    world.bound("most")
+    seen = scheduler.metric(SLICE_EVENTS)
+    body = world.api.get(SLICES, name)
+    body["spec"]["devices"] = [shareable("50Gi")]
+    world.api.put(body)
+    world.mirror.until(lambda: scheduler.metric(SLICE_EVENTS) > seen, "the smaller device to be seen")
+    world.pod("more", from_claim("gpu", "more"))
+    world.pending("more", "at most 0 free")
+
+    world.remove(PODS, "most")
+
+    world.bound("more")
+
+
 def test_admin_access_is_given_while_the_namespace_has_its_label(world: World) -> None:
     node = world.gpu_node("n1", 1)
     gpu = world.gpu_class()
@@ -120,7 +143,7 @@ def test_admin_access_is_given_while_the_namespace_has_its_label(world: World) -
     world.pod("worker", from_claim("gpu", "work"))
     world.bound("worker")
     world.label_namespace(**{ADMIN_LABEL: "true"})
-    wait_until(lambda: is_taken(world, gpu), "the server to know the label")
+    wait_until(lambda: create_watch(world, gpu), "the server to know the label")
     world.label_namespace(**{ADMIN_LABEL: None})
     world.pod("monitor", from_claim("gpu", "watch"))
     world.pending("monitor", ADMIN_LABEL)
@@ -132,8 +155,8 @@ def test_admin_access_is_given_while_the_namespace_has_its_label(world: World) -
     assert (result["device"], result["adminAccess"]) == ("gpu-0", True)
 
 
-def is_taken(world: World, gpu: str) -> bool:
-    """Whether the server takes a claim for admin access by now: it keeps namespaces in a cache of its own."""
+def create_watch(world: World, gpu: str) -> bool:
+    """Creates a claim for admin access if the server takes one by now: it keeps namespaces in a cache of its own."""
     try:
         world.gpu_claim("watch", gpu, **ADMIN)
     except ApiError as error:
