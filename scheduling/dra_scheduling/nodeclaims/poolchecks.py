@@ -9,7 +9,7 @@ from dra_scheduling.model.nodeclaims import NEVER, NodeRequirement
 from dra_scheduling.model.nodepools import Budget, NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL
 from dra_scheduling.nodeclaims.times import duration_of
-from dra_scheduling.requirements import Requirement, Requirements, whole_number
+from dra_scheduling.requirements import Requirement, under_present_name, whole_number
 
 TEMPLATE = "spec.template.spec"
 OWN_LABELS = (NODE_POOL_LABEL, "kubernetes.io/hostname")
@@ -28,7 +28,7 @@ def pool_faults(pool: NodePool) -> tuple[Fault, ...]:
 
 def _requirement_faults(pool: NodePool) -> Iterator[Fault]:
     labels = pool.spec.template.metadata.labels
-    known = Requirements.of_new_node(*(Requirement(key=key, values=frozenset((one,))) for key, one in labels.items()))
+    known = {key: Requirement(key=key, values=frozenset((one,))) for key, one in labels.items()}
     for key in OWN_LABELS:
         if key in labels:
             yield Fault(f'spec.template.metadata.labels["{key}"]', "is set for every node and cannot be chosen")
@@ -38,11 +38,12 @@ def _requirement_faults(pool: NodePool) -> Iterator[Fault]:
         yield from own
         if own:
             continue
-        (wanted,) = required((one,))
-        if known.conflict((wanted,)) is not None:
+        wanted = under_present_name(required((one,))[0])
+        both = known[wanted.key].intersect(wanted) if wanted.key in known else wanted
+        if both.is_impossible:
             yield Fault(path, f"contradicts the labels or requirements before it: {one.key} cannot be both")
         else:
-            known = known.narrowed((wanted,))
+            known[wanted.key] = both
 
 
 def _own_faults(one: NodeRequirement, path: str) -> Iterator[Fault]:
