@@ -1,6 +1,6 @@
 """A ResourceSlice with what is worked out about its devices once and for all of its life."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -22,7 +22,7 @@ from dra_scheduling.pools.bits import members
 from dra_scheduling.pools.compatibility import Memberships, memberships_of
 from dra_scheduling.pools.counters import charge_of
 from dra_scheduling.pools.features import unmet_needs
-from dra_scheduling.pools.views import device_view
+from dra_scheduling.pools.views import device_view, marks
 from dra_scheduling.requirements import term_matches
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
@@ -260,8 +260,13 @@ class Piece:
         if program.reads is not None and program.reads <= DRIVER_ONLY:
             yield devices, DeviceView.of_driver(self.key.driver)
             return
+        alike: dict[Hashable, int] = {}
+        mark = marks(self.key.driver, program.reads) if program.reads is not None else None
         for number in members(devices):
-            yield 1 << number, device_view(self.key.driver, self.devices[number])
+            key = mark(self.devices[number]) if mark is not None else number
+            alike[key] = alike.get(key, 0) | 1 << number
+        for mask in alike.values():
+            yield mask, device_view(self.key.driver, self.devices[next(members(mask))])
 
 
 def _placements(content: ResourceSlice, features: Features) -> Placements:

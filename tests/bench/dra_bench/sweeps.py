@@ -28,14 +28,15 @@ TOO_MANY = GPUS + 1
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     """One fleet, medians of several pods each.
 
-    `anew`: a selector that no device was put to before. `other`: a pod that differs from those before it, all about the
-    devices known; `nowhere` the same for one that no node takes; `same`: another pod like the last one. `event`: a
-    changed slice and one more such pod, without what the pod takes by itself.
+    `first`: the first pod of all, once. `anew`: a selector that no device was put to before. `other`: a pod that
+    differs from those before it, all about the devices known; `nowhere` the same for one that no node takes; `same`:
+    another pod like the last one. `event`: a changed slice and one more such pod, without what the pod takes by itself.
     """
 
     fleet: str
     nodes: int
     target: float
+    first: Took
     anew: Took
     other: Took
     nowhere: Took
@@ -62,7 +63,7 @@ class Scene:
     def measured(self, program: Kubernetes | None) -> Sweep:
         """Return what was measured."""
         fleet = self._fleet
-        self._schedule(wish(1, fleet.kind))
+        first = self._schedule(wish(1, fleet.kind))
         anew = middle(self._schedule(wish(1, fleet.kind, _always(number))) for number in range(RUNS))
         self._schedule(wish(1, fleet.kind))
         other = middle(self._schedule(wish(1, fleet.kind), cpu=f"{101 + number}m") for number in range(RUNS))
@@ -75,6 +76,7 @@ class Scene:
             fleet=fleet.name,
             nodes=fleet.nodes,
             target=fleet.target_ms,
+            first=first,
             anew=anew,
             other=other,
             nowhere=nowhere,
@@ -139,6 +141,7 @@ def table(results: Sequence[Sweep]) -> Table:
     columns = (
         "cluster",
         "nodes",
+        "first pod",
         "new selector",
         "target ms",
         "pod that fits",
@@ -155,6 +158,7 @@ def _row(one: Sweep) -> tuple[str, ...]:
     return (
         one.fleet,
         f"{one.nodes:,}",
+        _both(one.first),
         _both(one.anew),
         f"{one.target:.0f}",
         _both(one.other),
