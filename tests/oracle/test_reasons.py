@@ -49,6 +49,9 @@ TENTH = request("r", wish(capacity={"requests": {"cores": "250m"}}))
 DISTINCT_NUMA = [{"distinctAttribute": f"{GPU}/numa"}]
 ONE_SLOT = partitioned(("a", "slots", "2"), ("b", "slots", "2"))
 OVERDRAWN = partitioned(("a", "slots", "2"), ("b", "slots", "2"), ("c", "engines", "1"))
+GROUPED = piece(
+    "g", device("g", consumesCounters=[{"counterSet": "s", "counters": {}, "compatibilityGroups": ["x"]}]), pool="q"
+)
 DERIVING = request("r", wish(derivedAttributes=[{"name": f"{GPU}/numa", "expression": f"1 / {NUMA}"}]))
 APART = partitioned(("a", "slots", "0"), ("b", "slots", "0"), ("c", "slots", "0"))
 APART[0]["spec"]["devices"][1]["consumesCounters"][0]["compatibilityGroups"] = ["g"]
@@ -78,6 +81,7 @@ CASES = [
     ("sharing-switched-off", "allocated", "impossible", without(NO_SHARING, world([piece("s", TENTHS)], claim(ONE)))),
     ("distinction-switched-off", "allocated", "refused",
      without(NO_SHARING, world([piece("s", A)], claim(ONE, constraints=DISTINCT_NUMA)))),
+    ("groups-switched-off", "allocated", "impossible", world([piece("s", A), GROUPED], claim(ALL))),
     ("failing-derivation", "podError", "allocated",
      world([piece("s", A, B)], claim(DERIVING, constraints=SAME_NUMA), extra=["DerivedAttributes"])),
     ("contradicting-groups", "allocated", "impossible",

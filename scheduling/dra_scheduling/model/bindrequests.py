@@ -1,7 +1,7 @@
 """BindRequest (scheduling.run.ai/v1alpha2): a complete decision, written down for the binder to carry out.
 
-Group, fields and meaning are KAI's. `podUID`, `decision` and the status fields after `failedAttempts` are additions,
-all optional.
+Group, fields and meaning are KAI's. `podUID`, `decision`, what claims take of the node, and the status fields
+after `failedAttempts` are additions, all optional.
 """
 
 from msgspec import field

@@ -112,7 +112,9 @@ def _problem(pieces: list[Json], features: tuple[str, ...]) -> str:
         for device in piece["spec"].get("devices", ())
         for use in device.get("consumesCounters", ())
     )
-    if unseen or len(pieces) != counts.pop():
+    if unseen:
+        return "grouped"
+    if len(pieces) != counts.pop():
         return "incomplete"
     return "" if "PartitionableDevices" not in features or _are_counters_known(pieces) else "counters"
 

@@ -89,6 +89,13 @@ REASONS = (
         reword=rewriting.without_devices_of("ConsumableCapacity", "allowMultipleAllocations"),
     ),
     Reason(
+        name="groups-switched-off",
+        theirs="with compatibility groups switched off, slices with devices that have some are not seen, and a pool of "
+        "which nothing else is seen holds up no request for all devices",
+        ours="it does, where it could hold some",
+        reword=rewriting.without_broken_pools("grouped"),
+    ),
+    Reason(
         name="failing-derivation",
         theirs="an expression of a derived attribute that fails on one device ends the pod's attempt on all nodes",
         ours="that device does not have the attribute",
