@@ -1,5 +1,6 @@
 """The role `nodeclaims`: events name the objects that are to be looked at, workers look and take one step each time."""
 
+import time
 from collections.abc import Coroutine, Iterable
 from enum import Enum, auto
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node
+from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import (
     Deadlines,
     Situation,
@@ -33,6 +35,7 @@ from dra_scheduling.nodeclaims.names import OWN_GROUP
 from dra_scheduling.wire import KubernetesObject
 
 WORKERS = 16
+SLICE_PAUSE = 0.05
 POOL_PAUSE = 0.5
 
 
@@ -66,14 +69,14 @@ class NodeClaimsRole:
         )
         self._cache = cache
         self._leadership = leadership
-        self._writer = Writer(requests)
+        self._writer = Writer(requests, time.monotonic)
         self._places = Places(cache, settings.feature_gates)
         self._queue: WorkQueue[Task] = WorkQueue()
         self._stepper = Stepper(self._writer, recorder)
 
     def changed(self, value: KubernetesObject) -> None:
         """Have everything looked at that the object concerns."""
-        self._concerns(self._places.changed(value))
+        self._concern(value, self._places.changed(value))
         match value:
             case NodeClaim():
                 self._pool_concerned(value)
@@ -89,7 +92,7 @@ class NodeClaimsRole:
 
     def removed(self, value: KubernetesObject) -> None:
         """Have everything looked at that the object concerned."""
-        self._concerns(self._places.removed(value))
+        self._concern(value, self._places.removed(value))
         match value:
             case NodeClaim():
                 self._queue.forget(Task(Subject.CLAIM, value.name))
@@ -180,9 +183,14 @@ class NodeClaimsRole:
         if status != value.status:
             await self._writer.show_type(value, status)
 
-    def _concerns(self, claims: Iterable[str]) -> None:
+    def _concern(self, value: KubernetesObject, claims: Iterable[str]) -> None:
         for name in claims:
-            self._queue.add(Task(Subject.CLAIM, name))
+            task = Task(Subject.CLAIM, name)
+            if isinstance(value, ResourceSlice):
+                # The slices of a pool come one after another.
+                self._queue.add_in(task, SLICE_PAUSE)
+            else:
+                self._queue.add(task)
 
     def _pool_concerned(self, claim: NodeClaim) -> None:
         name = claim.metadata.labels.get(NODE_POOL_LABEL)

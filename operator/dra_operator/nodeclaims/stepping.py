@@ -8,7 +8,7 @@ from dra_operator.metrics import NODECLAIM_STEPS
 from dra_operator.nodeclaims.writer import Writer
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType, Delete, Evict, Release, Step, Wait
+from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType, Delete, Evict, Protect, Release, Step, Wait
 from dra_scheduling.nodeclaims.steps import Notice as Told
 from dra_scheduling.nodeclaims.times import seconds_of
 from dra_scheduling.wire import KubernetesObject
@@ -51,7 +51,7 @@ class Stepper:
     async def _write(
         self,
         claim: NodeClaim,
-        step: ChangeNode | ChangeStatus | ChangeType | Delete | Release,
+        step: ChangeNode | ChangeStatus | ChangeType | Delete | Protect | Release,
         instance_type: InstanceType | None,
     ) -> None:
         concerned: KubernetesObject = claim
@@ -68,8 +68,8 @@ class Stepper:
                 if step.unless_node and await self._writer.has_node(step.unless_node, claim.status.provider_id):
                     return
                 await self._writer.delete(claim)
-            case _:
-                await self._writer.release(claim)
+            case Protect() | Release():
+                await self._writer.hold(claim, is_held=isinstance(step, Protect))
                 return
         for notice in step.notices:
             self._tell(concerned, notice)

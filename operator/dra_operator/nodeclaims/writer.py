@@ -4,7 +4,6 @@ What a patch replaces as a whole (taints, owners, conditions, finalizers) is wri
 was derived from. Where a step has been taken already nothing is written.
 """
 
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from dra_binder.errors import ConflictError, MissingError, ThrottledError
 from dra_operator.api import Json
 from dra_operator.kinds import INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, NODES, PODS, Resource
 from dra_operator.kube.ports import MERGE_PATCH, Requests
+from dra_operator.pacing import Clock
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType, InstanceTypeStatus
@@ -39,10 +39,11 @@ class Blocked(msgspec.Struct, frozen=True):
 class Writer:
     """Requests about NodeClaims, their nodes and pods. Every method raises `ApiError`."""
 
-    __slots__ = ("_blocked", "_requests")
+    __slots__ = ("_blocked", "_clock", "_requests")
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: Requests, clock: Clock) -> None:
         self._requests = requests
+        self._clock = clock
         self._blocked: dict[str, Blocked] = {}
 
     async def change_node(self, step: ChangeNode) -> bool:
@@ -107,11 +108,12 @@ class Writer:
             return False
         return bool((node.get("spec") or {}).get("providerID") == provider_id)
 
-    async def release(self, claim: NodeClaim) -> None:
-        """Take the finalizer off the NodeClaim."""
-        rest = [name for name in claim.metadata.finalizers if name != TERMINATION]
+    async def hold(self, claim: NodeClaim, *, is_held: bool) -> None:
+        """Put the finalizer on the NodeClaim, or take it off."""
+        others = [name for name in claim.metadata.finalizers if name != TERMINATION]
+        finalizers = [*others, TERMINATION] if is_held else others
         try:
-            await self._patch(NODE_CLAIMS, claim, {"metadata": {"finalizers": rest}})
+            await self._patch(NODE_CLAIMS, claim, {"metadata": {"finalizers": finalizers}})
         except MissingError:
             return
 
@@ -119,7 +121,7 @@ class Writer:
         """Ask for the pod's eviction; return after how many seconds it is worth another try, 0 if it was granted."""
         uid = pod.metadata.uid
         before = self._blocked.get(uid)
-        now = time.monotonic()
+        now = self._clock()
         if before is not None and before.until > now:
             return before.until - now
         body: Json = {

@@ -27,11 +27,12 @@ from dra_scheduling.nodeclaims.names import (
     READY,
     REGISTERED,
     REGISTERED_LABEL,
+    TERMINATION,
     UNREGISTERED_TAINT,
 )
 from dra_scheduling.nodeclaims.nodeslices import NodeSlices
 from dra_scheduling.nodeclaims.promises import MISSING, compared, failed, succeeded
-from dra_scheduling.nodeclaims.steps import ChangeNode, ChangeStatus, Delete, Notice, Step, Wait
+from dra_scheduling.nodeclaims.steps import ChangeNode, ChangeStatus, Delete, Notice, Protect, Step, Wait
 from dra_scheduling.nodeclaims.times import seconds_of, time_of
 
 NOT_FOUND = "NodeNotFound"
@@ -74,22 +75,28 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 def next_step(at: Situation) -> Step:
     """Return what is to be written next of a NodeClaim of ours that is not being deleted."""
     claim = at.claim
+    if TERMINATION not in claim.metadata.finalizers:
+        return Protect()
     launched = claim.condition(LAUNCHED)
     if launched is None or not launched.is_true:
         return _launching(at, launched)
     initialized = claim.condition(INITIALIZED)
     if initialized is not None and initialized.status == "False":
         return _given_up(at)
-    registered = claim.condition(REGISTERED)
-    is_registered = registered is not None and registered.is_true
     if len(at.nodes) != 1:
-        return _without_node(at, launched, is_registered=is_registered)
-    node = at.nodes[0]
-    if not is_registered and (registration := _registration(claim, node)) is not None:
+        return _without_node(at, launched, is_registered=_holds(claim, REGISTERED))
+    return _with_node(at, at.nodes[0])
+
+
+def _with_node(at: Situation, node: Node) -> Step:
+    if not _holds(at.claim, REGISTERED) and (registration := _registration(at.claim, node)) is not None:
         return registration
-    if initialized is not None and initialized.is_true:
-        return _settled(at, node)
-    return _initializing(at, node)
+    return _settled(at, node) if _holds(at.claim, INITIALIZED) else _initializing(at, node)
+
+
+def _holds(claim: NodeClaim, kind: str) -> bool:
+    condition = claim.condition(kind)
+    return condition is not None and condition.is_true
 
 
 def gate_begins(claim: NodeClaim, node: Node) -> float:

@@ -72,8 +72,12 @@ class Evict(msgspec.Struct, frozen=True, kw_only=True):
     until: str = ""
 
 
+class Protect(msgspec.Struct, frozen=True):
+    """The finalizer is to be put on the NodeClaim, so that its node is drained before it goes."""
+
+
 class Release(msgspec.Struct, frozen=True):
     """The finalizer is to be taken off the NodeClaim: nothing is left to be done for it."""
 
 
-Step = Wait | ChangeNode | ChangeStatus | ChangeType | Delete | Evict | Release
+Step = Wait | ChangeNode | ChangeStatus | ChangeType | Delete | Evict | Protect | Release

@@ -20,6 +20,7 @@ from dra_scheduling.nodeclaims import (
     Deadlines,
     Delete,
     NodeSlices,
+    Protect,
     Situation,
     Wait,
     gate_step,
@@ -33,7 +34,9 @@ from dra_scheduling.wire import read_as
 CREATED, LAUNCHED, REGISTERED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z", "2026-01-01T00:00:20Z"
 NOW = "2026-01-01T00:01:00Z"
 LATE = "2026-01-01T01:00:00Z"
-OWNED = ObjectMeta(name="c1", uid="uid-c1", creation_timestamp=CREATED, labels={"zone": "a"})
+OWNED = ObjectMeta(
+    name="c1", uid="uid-c1", creation_timestamp=CREATED, labels={"zone": "a"}, finalizers=("karpenter.sh/termination",)
+)
 STARTING = Taint(key="example.com/starting", effect="NoSchedule")
 TYPE = read_as(
     InstanceType,
@@ -112,6 +115,12 @@ def said(step: object, kind: str = "Initialized") -> tuple[str, str]:
 
 def told(step: object) -> list[str]:
     return [notice.reason for notice in getattr(step, "notices", ())]
+
+
+def test_a_claim_that_somebody_made_by_hand_is_held_first() -> None:
+    by_hand = replace(claim(), metadata=replace(OWNED, finalizers=()))
+
+    assert next_step(situation(by_hand, machine())) == Protect()
 
 
 def test_a_claim_waits_for_its_provider_no_longer_than_its_time() -> None:
