@@ -56,6 +56,7 @@ def test_a_case_with_gates_of_its_own_comes_true_where_they_are_on(apart: Apart,
         pytest.skip("this Kubernetes does not know the gate")
     operator = apart.operator("switched", feature_gates=case.switches)
     try:
+        wait_until_free(site, operator)
         comes_true_twice(site, operator, case)
     finally:
         operator.kill()
