@@ -16,7 +16,7 @@ _log = log("kwok")
 
 
 class Heartbeats:
-    """The nodes that are alive. One that is new is renewed at the next tick, from then on every `SLOTS` ticks."""
+    """The nodes that are alive. What is new or has failed is renewed at the next tick, then every `SLOTS` ticks."""
 
     __slots__ = ("_new", "_next", "_places", "_slots", "_uids", "_writer")
 
@@ -57,8 +57,12 @@ class Heartbeats:
     async def run(self) -> None:
         """Renew until cancelled."""
         while True:
-            await asyncio.gather(*map(self._renew, dict.fromkeys(self._due())))
+            await self.tick()
             await asyncio.sleep(TICK_SECONDS)
+
+    async def tick(self) -> None:
+        """Renew what is due, and go on to the next slot."""
+        await asyncio.gather(*map(self._renew, dict.fromkeys(self._due())))
 
     def _due(self) -> Iterator[str]:
         yield from tuple(self._new)
@@ -74,4 +78,5 @@ class Heartbeats:
             try:
                 await self._writer.renew_lease(name, uid)
             except ApiError as error:
+                self._new[name] = None
                 _log.warning("could not renew the lease of a node", node=name, error=str(error))

@@ -52,18 +52,17 @@ class Writer:
         """Let the machine come up; return False where another node has its name."""
         try:
             await self._requests.request("POST", NODES.path, node_of(claim, is_ready=is_ready))
-        except ConflictError:
-            return await self.uid_of_node(claim) is not None
+        except ConflictError as error:
+            there = await self._node(claim)
+            if not there:
+                raise error from None
+            return _is_machine_of(there, claim)
         return True
 
     async def uid_of_node(self, claim: NodeClaim) -> str | None:
         """Return the UID of the node that is the NodeClaim's machine, None where the server has none."""
-        try:
-            node = await self._requests.request("GET", NODES.object_path(_key(claim)))
-        except MissingError:
-            return None
-        is_ours = (node.get("spec") or {}).get("providerID") == provider_id(claim)
-        return str(node["metadata"]["uid"]) if is_ours else None
+        node = await self._node(claim)
+        return str(node["metadata"]["uid"]) if _is_machine_of(node, claim) else None
 
     async def show_ready(self, node: Node, *, is_ready: bool) -> None:
         """Say whether the node is ready."""
@@ -114,6 +113,12 @@ class Writer:
         """Let a pod be gone: nothing of it runs any more."""
         await self._delete(PODS.object_path(pod.key), pod.metadata.uid, gracePeriodSeconds=0)
 
+    async def _node(self, claim: NodeClaim) -> Json:
+        try:
+            return await self._requests.request("GET", NODES.object_path(_key(claim)))
+        except MissingError:
+            return {}
+
     async def _patch_claim(self, claim: NodeClaim, body: Json, subresource: str = "") -> None:
         guard = {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version}
         body = {**body, "metadata": {**body.get("metadata", {}), **guard}}
@@ -124,9 +129,12 @@ class Writer:
         body: Json = {"preconditions": {"uid": uid}, **options}
         try:
             await self._requests.request("DELETE", path, body)
-        except (MissingError, ConflictError):
-            # Gone, or another one of that name.
+        except MissingError:
             return
+
+
+def _is_machine_of(node: Json, claim: NodeClaim) -> bool:
+    return bool((node.get("spec") or {}).get("providerID") == provider_id(claim))
 
 
 def _key(value: KubernetesObject) -> ObjectKey:
