@@ -2,6 +2,7 @@ import pytest
 
 from dra_cluster import objects
 from dra_cluster.machines import TYPES, Machines
+from dra_cluster.world import NODES
 
 NOT_PUBLISHED = "DRADriverPoolsNotPublished"
 EMPTY = "DRADriverPoolsEmpty"
@@ -73,18 +74,19 @@ def test_older_slices_do_not_stand_in_for_a_newer_generation(machines: Machines,
     machines.until(node, "Initialized", "True")
 
 
-def test_every_driver_has_to_publish(machines: Machines) -> None:
+def test_every_driver_has_to_publish_and_device_plugins_to_register(machines: Machines) -> None:
     world = machines.world
-    other = f"nic-{world.id}.example.com"
+    other = f"compute-domain-{world.id}.example.com"
     groups = [{"driver": one, "name": "gpu-{index}", "count": 2} for one in (world.driver, other)]
     machines.instance_type(devices={"groups": groups})
-    name = machines.up("n", world.driver, other)
+    name = machines.up("n", world.driver, other, resources={"requests": {"rdma/hca": "4"}})
     world.publish(name, objects.numbered(2))
+    machines.until(name, "Initialized", "Unknown", "ResourceNotRegistered", "rdma/hca")
+    world.patch_status(NODES, name, {"allocatable": {"rdma/hca": "8"}})
     machines.until(name, "Initialized", "Unknown", NOT_PUBLISHED, other)
     pool = objects.pool(name)
-    world.create(
-        objects.resource_slice(f"{name}-nic", driver=other, pool=pool, devices=objects.numbered(2), nodeName=name)
-    )
+    content = objects.numbered(2)
+    world.create(objects.resource_slice(f"{name}-cd", driver=other, pool=pool, devices=content, nodeName=name))
 
     machines.until(name, "Initialized", "True")
 
