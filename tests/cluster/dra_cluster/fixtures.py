@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator
 
 import pytest
 
+from dra_cluster.kwok import Kwok
 from dra_cluster.machines import Machines
 from dra_cluster.mirror import Mirror
 from dra_cluster.operators import Operators, RunningOperator, run_all
@@ -11,7 +12,7 @@ from dra_cluster.proxy import Proxy
 from dra_cluster.witness import Witness, devices_taken, leftovers
 from dra_cluster.world import World
 from dra_controlplane.client import ApiClient
-from dra_controlplane.installation import BASE, install
+from dra_controlplane.installation import BASE, KWOK, apply_rights, install
 from dra_controlplane.server import ControlPlane
 
 
@@ -68,6 +69,25 @@ def machines(ground: World, nodeclaims: RunningOperator) -> Iterator[Machines]:
     machines = Machines(ground)
     yield machines
     machines.leave()
+
+
+@pytest.fixture(scope="session")
+def provider(installed: None, api: ApiClient, operators: Operators) -> RunningOperator:
+    """The role `kwok` in a process of its own. It would make up machines for any test, so it is not to outlive one."""
+    apply_rights(api, KWOK)
+    return operators.add("kwok", roles="kwok", account="dra-kwok")
+
+
+@pytest.fixture
+def kwok(machines: Machines, proxy: Proxy, provider: RunningOperator) -> Iterator[Kwok]:
+    """An instance type, and NodeClaims whose machines the role `kwok` makes up."""
+    provider.run()
+    kwok = Kwok(machines)
+    yield kwok
+    proxy.calm()
+    provider.run()
+    kwok.leave()
+    provider.kill()
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dra_cluster.machines import NODE_CLAIMS, Machines
+from dra_cluster.machines import DRIVERS, NODE_CLAIMS, OWN, TYPE_LABEL, TYPES, Machines
 from dra_cluster.world import NODES, SLICES
 from dra_controlplane.client import ApiError, Json, path_of
 
@@ -18,6 +18,7 @@ class Kwok:
         self.machines = machines
         self.api = machines.api
         self.driver = machines.world.driver
+        self._claims: list[str] = []
 
     def node(self, name: str) -> Json:
         """A node; empty if there is none."""
@@ -43,10 +44,49 @@ class Kwok:
         """Waits until the slices of a node are these."""
         self.machines.world.mirror.until(lambda: self.published(node) == expected, f"{node} to publish {expected}")
 
-    def annotate(self, claim: str, **notes: str) -> None:
-        """Gives a NodeClaim settings of the role; underscores stand for dashes."""
-        written = {f"{PREFIX}{key.replace('_', '-')}": value for key, value in notes.items()}
-        self.api.patch(path_of(NODE_CLAIMS, claim), {"metadata": {"annotations": written}})
+    def phase(self, pod: str) -> str:
+        """The phase of a pod."""
+        return str((self.machines.world.find_pod(pod).get("status") or {}).get("phase") or "")
+
+    def claim(self, stem: str, **notes: str) -> str:
+        """Creates a NodeClaim that waits for the driver, with settings of the role, and returns its name."""
+        name = self.machines.world.named(stem)
+        self._claims.append(name)
+        reference = {"group": OWN, "kind": "InstanceType", "name": "default"}
+        of_type = {"key": TYPE_LABEL, "operator": "In", "values": [self.machines.type]}
+        body = {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodeClaim",
+            "metadata": {
+                "name": name,
+                "annotations": {DRIVERS: self.driver, **_settings(notes)},
+                "finalizers": ["karpenter.sh/termination"],
+            },
+            "spec": {"nodeClassRef": reference, "requirements": [of_type]},
+        }
+        self.machines.create(NODE_CLAIMS, body)
+        return name
+
+    def annotate(self, claim: str, **notes: str | None) -> None:
+        """Changes settings of the role, and takes those away that are None; underscores stand for dashes."""
+        self.api.patch(path_of(NODE_CLAIMS, claim), {"metadata": {"annotations": _settings(notes)}})
+
+    def change_type(self, *, count: int) -> None:
+        """Lets the machines of the type have another number of devices."""
+        group = {"driver": self.driver, "name": "gpu-{index}", "count": count}
+        self.api.patch(path_of(TYPES, self.machines.type), {"spec": {"devices": {"groups": [group]}}})
+
+    def end(self, claim: str) -> None:
+        """Deletes a NodeClaim."""
+        self.api.delete(NODE_CLAIMS, claim)
+
+    def leave(self) -> None:
+        """Lets every machine of the test be removed."""
+        left = [name for name in self._claims if self.machines.get(name)]
+        for name in left:
+            self.end(name)
+        for name in left:
+            self.machines.gone(name)
 
     def _find(self, resource: str, name: str, namespace: str | None = None) -> Json:
         try:
@@ -55,3 +95,7 @@ class Kwok:
             if error.code != NOT_FOUND:
                 raise
             return {}
+
+
+def _settings(notes: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {f"{PREFIX}{key.replace('_', '-')}": value for key, value in notes.items()}

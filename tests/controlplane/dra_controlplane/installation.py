@@ -15,6 +15,8 @@ BASE = ROOT / "manifests" / "base"
 """An account for each role."""
 DEVELOPMENT = ROOT / "manifests" / "overlays" / "development"
 """Besides, the scheduler's account has the rights of all roles, for one process that plays them all."""
+KWOK = ROOT / "manifests" / "overlays" / "kwok"
+"""Besides the base, an account for the role that makes nodes up."""
 RIGHTS = frozenset({"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
 OPERATOR_NAMESPACE = "dra-scheduler-system"
 SCHEDULER_ACCOUNT = "dra-scheduler"
