@@ -4,19 +4,21 @@ import datetime as dt
 import queue
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from dra_operator.logs import log
 from dra_operator.metrics import CYCLE_SECONDS, DEVICES_HELD, IN_FLIGHT, OUTCOMES, QUEUE
+from dra_operator.provisioning import Plans, Provisioner, is_for_nodes
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import NewBudget, by_steps, schedule
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.outcomes import Assignment, Outcome
+from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, Unschedulable
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.reasons import Wake
 from dra_scheduling.wire import KubernetesObject, key_of
 
 # Seconds. With the default of 5 ms the event loop waits that long for the interpreter at every step of a cycle.
@@ -51,6 +53,13 @@ class Unwritten(msgspec.Struct, frozen=True):
     pod: Pod
 
 
+class Ordered(msgspec.Struct, frozen=True):
+    """What was decided about a NodeClaim is in the API; or it could not be written down and does not hold."""
+
+    node_claim: str
+    is_written: bool
+
+
 class Lead(msgspec.Struct, frozen=True):
     """Whether this replica is to decide from now on."""
 
@@ -69,26 +78,42 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
     """What the thread calls. `ask_level` asks for one `Level` message, before which nothing is decided."""
 
     ask_level: Callable[[], None]
-    deliver: Callable[[tuple[Outcome, ...]], None]
+    deliver: Callable[[Plans], None]
     failed: Callable[[BaseException], None]
 
 
-Message = Changed | Removed | Written | Unwritten | Lead | Level | Stop
+Message = Changed | Removed | Written | Unwritten | Ordered | Lead | Level | Stop
 Inbox = queue.SimpleQueue[Message]
 
 
 class SchedulerCore:
     """Takes messages in and makes decisions; one thread's own. `now` is wall-clock time in seconds."""
 
-    __slots__ = ("_cluster", "_cycle_pods", "_failed", "_in_flight", "_is_leading", "_new_budget", "_queue")
+    __slots__ = (
+        "_cluster",
+        "_cycle_pods",
+        "_failed",
+        "_in_flight",
+        "_is_leading",
+        "_new_budget",
+        "_provisioner",
+        "_queue",
+    )
 
     def __init__(
-        self, cluster: Cluster, pods: SchedulingQueue, *, cycle_pods: int, new_budget: NewBudget = by_steps
+        self,
+        cluster: Cluster,
+        pods: SchedulingQueue,
+        *,
+        cycle_pods: int,
+        new_budget: NewBudget = by_steps,
+        provisioner: Provisioner | None = None,
     ) -> None:
         self._cluster = cluster
         self._queue = pods
         self._cycle_pods = cycle_pods
         self._new_budget = new_budget
+        self._provisioner = provisioner
         self._in_flight: set[str] = set()
         self._failed: dict[ObjectKey, BindRequest] = {}
         self._is_leading = False
@@ -104,32 +129,32 @@ class SchedulerCore:
                 self._in_flight.discard(uid)
             case Unwritten(pod):
                 self._unwritten(pod, now)
+            case Ordered():
+                self._ordered(message, now)
             case Lead(is_leading):
                 self._is_leading = is_leading
             case Level() | Stop():
                 pass
 
-    def decide(self, now: float) -> tuple[Outcome, ...]:
-        """Return the outcomes for the next pods in turn; those that fit are counted in the cluster."""
+    def decide(self, now: float) -> Plans:
+        """Return the outcomes for the next pods in turn; what fits or is to be made is counted in the cluster."""
         # Decisions that cannot be written as fast as they are made would only grow old.
         room = 2 * self._cycle_pods - len(self._in_flight)
         if not self._is_leading or room <= 0:
-            return ()
+            return Plans()
+        if self._provisioner is not None and self._provisioner.is_due(now):
+            return self._plan(self._provisioner, now)
         pods = self._queue.take(now, min(self._cycle_pods, room))
         outcomes = tuple(self._outcomes(pods, now)) if pods else ()
-        for outcome in outcomes:
-            self._queue.settle(outcome, now)
-            OUTCOMES.labels(type(outcome).__name__.lower()).inc()
-            if isinstance(outcome, Assignment):
-                self._in_flight.add(outcome.pod.metadata.uid)
-        return outcomes
+        return Plans(outcomes=tuple(self._told(outcomes, now)))
 
     def pause(self, now: float) -> float:
         """Return how many seconds may pass before there is something to decide, if nothing happens; 0 if there is."""
-        when = self._queue.next_time() if self._is_leading else None
-        if when is None or len(self._in_flight) >= 2 * self._cycle_pods:
+        if not self._is_leading or len(self._in_flight) >= 2 * self._cycle_pods:
             return IDLE_SECONDS
-        return min(max(when - now, 0.0), IDLE_SECONDS)
+        planned = self._provisioner.next_time() if self._provisioner is not None else None
+        times = [when for when in (self._queue.next_time(), planned) if when is not None]
+        return min(max(min(times) - now, 0.0), IDLE_SECONDS) if times else IDLE_SECONDS
 
     def measure(self) -> None:
         """Set the figures of /metrics to what is true now."""
@@ -138,7 +163,47 @@ class SchedulerCore:
         QUEUE.labels("ready").set(depth.ready)
         QUEUE.labels("waiting").set(depth.waiting)
         QUEUE.labels("held").set(depth.held)
+        QUEUE.labels("planned").set(self._provisioner.depth if self._provisioner is not None else 0)
         IN_FLIGHT.set(len(self._in_flight))
+
+    def _plan(self, provisioner: Provisioner, now: float) -> Plans:
+        """Return what becomes of the pods that were gathered, each tried on the nodes once more."""
+        pods = self._queue.take_waiting(provisioner.take(now))
+        outcomes = tuple(self._outcomes(pods, now)) if pods else ()
+        left = [one for one in outcomes if isinstance(one, Unschedulable) and is_for_nodes(one)]
+        kept = {one.pod.metadata.uid for one in left}
+        others = self._told([one for one in outcomes if one.pod.metadata.uid not in kept], now)
+        plans = provisioner.plan(left, now)
+        waiting = (one for order in plans.orders for one in order.nominated)
+        for outcome in (*plans.outcomes, *waiting):
+            self._settle(outcome, now)
+        return msgspec.structs.replace(plans, outcomes=(*others, *plans.outcomes))
+
+    def _told(self, outcomes: Iterable[Outcome], now: float) -> Iterator[Outcome | Nominated]:
+        """Yield what pods are told, each back in the queue."""
+        for outcome in outcomes:
+            told = outcome if self._provisioner is None else self._provisioner.consider(outcome, now)
+            self._settle(told or outcome, now)
+            if told is not None:
+                yield told
+
+    def _settle(self, outcome: Outcome | Nominated, now: float) -> None:
+        self._queue.settle(outcome, now)
+        OUTCOMES.labels(type(outcome).__name__.lower()).inc()
+        if isinstance(outcome, Assignment):
+            self._in_flight.add(outcome.pod.metadata.uid)
+
+    def _ordered(self, message: Ordered, now: float) -> None:
+        if self._provisioner is None:
+            return
+        if message.is_written:
+            self._provisioner.written(message.node_claim)
+            return
+        pods, wake = self._provisioner.unwritten(message.node_claim)
+        for pod in pods:
+            if self._is_there(pod.key, pod.metadata.uid):
+                self._queue.failed(pod.metadata.uid, 1, now)
+        self._queue.wake(wake, now)
 
     def _outcomes(self, pods: Sequence[Pod], now: float) -> Iterator[Outcome]:
         try:
@@ -158,7 +223,7 @@ class SchedulerCore:
     def _changed(self, value: KubernetesObject, now: float) -> None:
         before = self._cluster.pod(value.key) if isinstance(value, Pod) else None
         if before is not None and before.metadata.uid != value.metadata.uid:
-            self._queue.forget(before.metadata.uid)
+            self._forget(before.metadata.uid)
         wake = self._cluster.apply(value)
         if isinstance(value, BindRequest):
             self._remember(value)
@@ -167,16 +232,27 @@ class SchedulerCore:
         elif isinstance(value, Pod):
             self._note_failure(value.key, now)
             self._look_at(value.key, now)
-        self._queue.wake(wake, now)
+        self._wake(value, wake, now)
 
     def _removed(self, value: KubernetesObject, now: float) -> None:
         if isinstance(value, Pod):
-            self._queue.forget(value.metadata.uid)
+            self._forget(value.metadata.uid)
         wake = self._cluster.remove(type(value), key_of(value))
         if isinstance(value, BindRequest):
             self._failed.pop(value.pod_key, None)
             self._look_at(value.pod_key, now)
-        self._queue.wake(wake, now)
+        self._wake(value, wake, now)
+
+    def _wake(self, value: KubernetesObject, change: Wake, now: float) -> None:
+        if self._provisioner is not None:
+            for name in self._provisioner.noticed(value, change, now):
+                self._queue.wake_nominated(name, now)
+        self._queue.wake(change, now)
+
+    def _forget(self, uid: str) -> None:
+        self._queue.forget(uid)
+        if self._provisioner is not None:
+            self._provisioner.forget(uid)
 
     def _unwritten(self, pod: Pod, now: float) -> None:
         uid = pod.metadata.uid
@@ -211,7 +287,7 @@ class SchedulerCore:
         if self._cluster.is_pending(pod):
             self._queue.offer(pod, now)
         elif pod.spec.node_name or pod.is_finished or pod.metadata.is_deleting:
-            self._queue.forget(pod.metadata.uid)
+            self._forget(pod.metadata.uid)
         else:
             self._queue.withdraw(pod.metadata.uid)
 
@@ -257,9 +333,9 @@ class CycleThread(threading.Thread):
                 _log.exception("an object could not be taken in", message=repr(message)[:1_000])
         if is_level:
             self._has_asked = False
-            outcomes = self._core.decide(self._clock())
-            if outcomes:
-                self._calls.deliver(outcomes)
+            plans = self._core.decide(self._clock())
+            if plans.outcomes or plans.orders:
+                self._calls.deliver(plans)
         self._core.measure()
         if not self._has_asked and not self._core.pause(self._clock()):
             self._has_asked = True

@@ -30,6 +30,16 @@ BIND_SECONDS = Histogram(
     registry=REGISTRY,
     buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100),
 )
+PLAN_SECONDS = Histogram(
+    "dra_plan_seconds",
+    "Time of one plan for pods that no node takes.",
+    registry=REGISTRY,
+    buckets=(0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30),
+)
+NODECLAIMS_WRITTEN = Counter(
+    "dra_nodeclaims_written", "NodeClaims that plans have created or extended.", ["result"], registry=REGISTRY
+)
+NOMINATED_PODS = Counter("dra_nominated_pods", "Pods that a NodeClaim was created or extended for.", registry=REGISTRY)
 NODECLAIM_STEPS = Counter(
     "dra_nodeclaim_steps", "Steps taken in the lives of NodeClaims, by what was done.", ["step"], registry=REGISTRY
 )

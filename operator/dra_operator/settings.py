@@ -83,6 +83,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     settle_seconds: float
     binding_timeout_seconds: float
     nodeclaims: NodeClaimsMode
+    batch_idle_seconds: float
+    batch_max_seconds: float
     launch_timeout_seconds: float
     registration_timeout_seconds: float
     gate_timeout_seconds: float
@@ -283,6 +285,18 @@ SETTINGS = (
         default="own",
         meaning="own: make NodeClaims and look after them; plan: only say which; gate: only wait for drivers; off",
         parse=_node_claims_mode,
+    ),
+    Setting(
+        field="batch_idle_seconds",
+        default="1",
+        meaning="pods that no node takes are planned for when for so long none has joined them",
+        parse=_seconds(0, 60),
+    ),
+    Setting(
+        field="batch_max_seconds",
+        default="10",
+        meaning="and so long after the first of them in any case",
+        parse=_seconds(0, 600),
     ),
     Setting(
         field="launch_timeout_seconds",

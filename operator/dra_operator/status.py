@@ -17,7 +17,7 @@ from dra_operator.kinds import PODS
 from dra_operator.logs import log
 from dra_operator.metrics import PENDING
 from dra_operator.pacing import Clock, TokenBucket
-from dra_scheduling.model.outcomes import Assignment, Outcome, Waiting
+from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, Waiting
 from dra_scheduling.model.pods import Pod, PodCondition
 
 CONDITION = "PodScheduled"
@@ -26,6 +26,7 @@ UNSCHEDULABLE = "Unschedulable"
 GATED = "SchedulingGated"
 FAILED_SCHEDULING = "FailedScheduling"
 BIND_FAILED = "BindFailed"
+NOMINATED = "Nominated"
 PASSING_SECONDS = 3.0
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
@@ -40,11 +41,21 @@ _log = log("status")
 class _Told:
     """What is to be said, and was said, about one pod."""
 
-    __slots__ = ("event_after", "event_pause", "message", "pause", "pod", "reason", "summary", "write_after")
+    __slots__ = (
+        "event_after",
+        "event_pause",
+        "message",
+        "nominated",
+        "pause",
+        "pod",
+        "reason",
+        "summary",
+        "write_after",
+    )
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
-        self.reason = self.message = self.summary = ""
+        self.reason = self.message = self.summary = self.nominated = ""
         self.pause = FIRST_PAUSE
         self.write_after = 0.0
         self.event_pause = FIRST_EVENT_PAUSE
@@ -68,10 +79,13 @@ class PodStatus:
         self._wake = asyncio.Event()
         self._bucket = TokenBucket(rate=WRITES_PER_SECOND, burst=WRITES_AT_ONCE, clock=clock)
 
-    def decided(self, outcome: Outcome) -> None:
+    def decided(self, outcome: Outcome | Nominated) -> None:
         """Take note of what a cycle decided about a pod."""
         if isinstance(outcome, Assignment):
             self.forget(outcome.pod.metadata.uid)
+            return
+        if isinstance(outcome, Nominated):
+            self._nominated(outcome)
             return
         reason = outcome.reasons[0].reason if outcome.reasons else type(outcome).__name__
         if isinstance(outcome, Waiting):
@@ -79,6 +93,20 @@ class PodStatus:
         else:
             told = self._tell(outcome.pod, UNSCHEDULABLE, outcome.message, summary=reason)
             self._event(told, FAILED_SCHEDULING)
+
+    def _nominated(self, outcome: Nominated) -> None:
+        told = self._tell(outcome.pod, UNSCHEDULABLE, outcome.message, summary=NOMINATED)
+        # What the condition says already, an earlier process has told.
+        if outcome.message != told.nominated and not self._says_so(told):
+            self._recorder.tell(
+                Notice(
+                    regarding=Regarding.of(outcome.pod),
+                    severity=Severity.NORMAL,
+                    reason=NOMINATED,
+                    message=outcome.message,
+                )
+            )
+        told.nominated = outcome.message
 
     def refused(self, pod: Pod, reason: str, message: str) -> None:
         """Say on a pod that something else than a cycle keeps it from being placed."""

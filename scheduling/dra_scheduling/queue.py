@@ -6,12 +6,12 @@ change state. Times are seconds on one clock of the caller's, which is passed in
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum, auto
 
 import msgspec
 
-from dra_scheduling.model.outcomes import Assignment, Outcome, OutOfBudget
+from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, OutOfBudget
 from dra_scheduling.model.pods import Pod, Rank
 from dra_scheduling.reasons import Wake
 
@@ -22,6 +22,8 @@ SPARE_PLACES = 1_000
 # A pod whose circumstances keep changing to no avail is tried at once so often, and then at this interval.
 PROMPT_TRIES = 5
 RETRY_INTERVAL = 1.0
+# A pod with a node on its way takes what becomes free elsewhere, but need not be quick about it.
+NOMINATED_INTERVAL = 5.0
 
 
 def backoff(failures: int) -> float:
@@ -56,12 +58,13 @@ class _Failures:
 
 
 class _Entry:
-    __slots__ = ("is_due", "overruns", "pod", "settled", "state", "ticket", "tries", "wake")
+    __slots__ = ("is_due", "node_claim", "overruns", "pod", "settled", "state", "ticket", "tries", "wake")
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
         self.state = _State.TAKEN
         self.wake = Wake.NOTHING
+        self.node_claim = ""
         self.overruns = 0
         self.tries = 0
         self.settled = 0.0
@@ -73,7 +76,7 @@ class _Entry:
 class SchedulingQueue:
     """The pending pods of one scheduler, by UID."""
 
-    __slots__ = ("_by_wake", "_counts", "_entries", "_failures", "_ready", "_tickets", "_timers")
+    __slots__ = ("_by_node_claim", "_by_wake", "_counts", "_entries", "_failures", "_ready", "_tickets", "_timers")
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
@@ -81,6 +84,7 @@ class SchedulingQueue:
         self._ready: list[tuple[Rank, int, str]] = []
         self._timers: list[tuple[float, int, str]] = []
         self._by_wake: dict[Wake, dict[str, None]] = {}
+        self._by_node_claim: dict[str, dict[str, None]] = {}
         self._counts = dict.fromkeys(_State, 0)
         self._tickets = 0
 
@@ -129,12 +133,18 @@ class SchedulingQueue:
         for mask in [mask for mask in self._by_wake if mask & change]:
             for uid in list(self._by_wake[mask]):
                 entry = self._entries[uid]
-                again = entry.settled + RETRY_INTERVAL
-                if entry.tries < PROMPT_TRIES or again <= now:
+                is_prompt = entry.tries < PROMPT_TRIES and not entry.node_claim
+                again = entry.settled + (NOMINATED_INTERVAL if entry.node_claim else RETRY_INTERVAL)
+                if is_prompt or again <= now:
                     self._make_ready(uid, entry, now)
                 elif not entry.is_due:
                     entry.is_due = True
                     self._set_timer(again, uid, entry)
+
+    def wake_nominated(self, node_claim: str, now: float) -> None:
+        """Make the pods ready that wait for this NodeClaim, and only these."""
+        for uid in list(self._by_node_claim.get(node_claim, ())):
+            self._make_ready(uid, self._entries[uid], now)
 
     def failed(self, uid: str, attempts: int, at: float) -> None:
         """Record that a bind of the pod failed for the `attempts`-th time at that moment.
@@ -151,7 +161,7 @@ class SchedulingQueue:
         if entry is not None:
             self._hold(uid, entry, failures.until)
 
-    def settle(self, outcome: Outcome, now: float) -> None:
+    def settle(self, outcome: Outcome | Nominated, now: float) -> None:
         """Put a pod that was taken where its outcome says."""
         uid = outcome.pod.metadata.uid
         entry = self._entries.get(uid)
@@ -166,12 +176,25 @@ class SchedulingQueue:
         pause = backoff(entry.overruns) if entry.overruns else SAFETY_NET
         self._enter(uid, entry, _State.WAITING)
         self._by_wake.setdefault(entry.wake, {})[uid] = None
+        if isinstance(outcome, Nominated) and outcome.node_claim:
+            entry.node_claim = outcome.node_claim
+            self._by_node_claim.setdefault(entry.node_claim, {})[uid] = None
         self._set_timer(now + pause, uid, entry)
 
     def take(self, now: float, limit: int) -> tuple[Pod, ...]:
         """Return at most `limit` ready pods in the order in which they are to be decided; each must be settled."""
         self._ring(now)
         return tuple(self._pop(limit))
+
+    def take_waiting(self, uids: Iterable[str]) -> tuple[Pod, ...]:
+        """Return those of these pods that are ready or wait for a change, as they are now; each must be settled."""
+        taken = []
+        for uid in uids:
+            entry = self._entries.get(uid)
+            if entry is not None and entry.state in {_State.READY, _State.WAITING}:
+                self._enter(uid, entry, _State.TAKEN)
+                taken.append(entry.pod)
+        return tuple(taken)
 
     def next_time(self) -> float | None:
         """Return when the next pod becomes ready by itself; 0.0 if one is, None if none ever will."""
@@ -232,6 +255,15 @@ class SchedulingQueue:
             del group[uid]
             if not group:
                 del self._by_wake[entry.wake]
+            self._leave_node_claim(uid, entry)
+
+    def _leave_node_claim(self, uid: str, entry: _Entry) -> None:
+        name, entry.node_claim = entry.node_claim, ""
+        if name:
+            group = self._by_node_claim[name]
+            del group[uid]
+            if not group:
+                del self._by_node_claim[name]
 
     def _is_current(self, ticket: int, uid: str) -> bool:
         entry = self._entries.get(uid)

@@ -20,6 +20,7 @@ from dra_operator.cycle import (
     Written,
 )
 from dra_operator.metrics import REGISTRY
+from dra_operator.provisioning import Plans
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import NewBudget, by_steps
@@ -28,7 +29,7 @@ from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.nodeselection import Taint
-from dra_scheduling.model.outcomes import Assignment, Outcome, Unschedulable
+from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, Unschedulable
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.tainting import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from dra_scheduling.queue import SchedulingQueue
@@ -69,7 +70,7 @@ class World:
 
     def decide(self) -> list[tuple[str, str]]:
         """The pods decided about, each with its node or nothing."""
-        return [(one.pod.metadata.name, getattr(one, "node", "")) for one in self.core.decide(self.now)]
+        return [(one.pod.metadata.name, getattr(one, "node", "")) for one in self.core.decide(self.now).outcomes]
 
     def gpu_node(self, name: str, count: int = 1) -> None:
         self.add(node(name), resource_slice(f"slice-{name}", devices(count), node=name))
@@ -266,7 +267,7 @@ class Scheduling:
     """A running thread, and what it called."""
 
     def __init__(self) -> None:
-        self.outcomes: queue.SimpleQueue[tuple[Outcome, ...]] = queue.SimpleQueue()
+        self.outcomes: queue.SimpleQueue[Plans] = queue.SimpleQueue()
         self.failures: list[BaseException] = []
         self.questions = threading.Semaphore(0)
         calls = Calls(ask_level=self.questions.release, deliver=self.outcomes.put, failed=self.failures.append)
@@ -283,11 +284,11 @@ class Scheduling:
         self.thread.join(timeout=10)
         assert not self.thread.is_alive()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Outcome | Nominated:
         """Waits until the thread asks whether all is read, says so, and returns what it decides."""
         assert self.questions.acquire(timeout=10)
         self.thread.inbox.put(Level())
-        (outcome,) = self.outcomes.get(timeout=10)
+        (outcome,) = self.outcomes.get(timeout=10).outcomes
         return outcome
 
 
@@ -309,7 +310,7 @@ def test_nothing_is_decided_before_the_rest_of_the_news_was_read() -> None:
 
         scheduling.thread.changed(node("n1"))
         scheduling.thread.inbox.put(Level())
-        (outcome,) = scheduling.outcomes.get(timeout=10)
+        (outcome,) = scheduling.outcomes.get(timeout=10).outcomes
 
     assert isinstance(outcome, Assignment)
 

@@ -14,7 +14,7 @@ from dra_scheduling.inventory.machines import Machine, MachineTable
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS, Nominee, nominees_of, nominees_text
 from dra_scheduling.inventory.overhead import daemons_on
 from dra_scheduling.inventory.supply import bindings_of, machine_of
-from dra_scheduling.inventory.templates import PoolTemplate, template_of
+from dra_scheduling.inventory.templates import OWN_GROUP, PoolTemplate, template_of
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
@@ -31,9 +31,11 @@ class Inventory:
 
     __slots__ = (
         "_bindings",
+        "_by_node",
         "_daemons",
         "_expanded",
         "_features",
+        "_known",
         "_nominated",
         "_pending",
         "_pools",
@@ -51,8 +53,10 @@ class Inventory:
         self._daemons: dict[ObjectKey, DaemonSet] = {}
         self.claims: dict[str, NodeClaim] = {}
         """All NodeClaims by name, those included that were only decided."""
-        self._nominated: dict[str, str] = {}
-        # What was decided about a NodeClaim and the API does not show yet.
+        self._nominated: dict[str, dict[str, None]] = {}
+        self._by_node: dict[str, dict[str, None]] = {}
+        # NodeClaims as the API has them, and what was decided about some that the API does not show yet.
+        self._known: dict[str, NodeClaim] = {}
         self._pending: dict[str, NodeClaim] = {}
         self._templates: tuple[PoolTemplate, ...] | None = None
         self._tables: dict[str, MachineTable] = {}
@@ -89,22 +93,19 @@ class Inventory:
     def assume(self, claim: NodeClaim) -> None:
         """Count a NodeClaim as decided, new or with more nominated pods, until the API shows as much or `forget`."""
         self._pending[claim.name] = claim
-        self._settle(claim.name, self.claims.get(claim.name))
+        self._settle(claim.name, self._known.get(claim.name))
 
     def forget(self, name: str) -> Wake:
         """Count what was decided about a NodeClaim no longer: it could not be written down."""
-        pending = self._pending.pop(name, None)
-        if pending is None:
+        if self._pending.pop(name, None) is None:
             return Wake.NOTHING
-        known = self.claims.get(name)
-        if known is not None and not known.metadata.uid:
-            return self._remove_claim(name)
-        return self._settle(name, known)
+        return self._settle(name, self._known.get(name))
 
     def templates(self) -> tuple[PoolTemplate, ...]:
         """Return the NodePools that nodes may be made for: by weight, the heaviest first, then by name.
 
-        A pool of fixed size makes no nodes for pods, nor does one that is being deleted or was found invalid.
+        A pool of fixed size makes no nodes for pods, nor does one of another group, one that is being deleted, or one
+        that was found invalid.
         """
         if self._templates is None:
             usable = [pool for pool in self._pools.values() if _may_grow(pool)]
@@ -165,10 +166,13 @@ class Inventory:
         """All DaemonSets."""
         return self._daemons.values()
 
-    def nominated_to(self, pod: Pod) -> NodeClaim | None:
-        """Return the NodeClaim that was made for the pod or is to take it, too."""
-        name = self._nominated.get(pod.metadata.uid)
-        return self.claims.get(name) if name is not None else None
+    def nominated_to(self, pod: Pod) -> tuple[NodeClaim, ...]:
+        """Return the NodeClaims that name the pod, by name: of several all but one have failed or are going."""
+        return tuple(self.claims[name] for name in sorted(self._nominated.get(pod.metadata.uid, ())))
+
+    def claims_of_node(self, node: str) -> tuple[str, ...]:
+        """Return the names of the NodeClaims that say that they are this node."""
+        return tuple(self._by_node.get(node, ()))
 
     def _apply_pool(self, pool: NodePool) -> Wake:
         before = self._pools.get(pool.name)
@@ -192,29 +196,23 @@ class Inventory:
 
     def _apply_claim(self, claim: NodeClaim) -> Wake:
         before = self.claims.get(claim.name)
+        self._known[claim.name] = claim
         pending = self._pending.get(claim.name)
         if pending is not None and set(nominees_of(pending)) <= set(nominees_of(claim)):
             del self._pending[claim.name]
         wake = self._settle(claim.name, claim)
-        same = before is not None and (before.status, before.metadata.deletion_timestamp) == (
-            claim.status,
-            claim.metadata.deletion_timestamp,
-        )
-        return wake if same else wake | Wake.SUPPLY
+        return wake if before is not None and _prospects(before) == _prospects(claim) else wake | Wake.SUPPLY
 
     def _remove_claim(self, name: str) -> Wake:
         self._pending.pop(name, None)
-        before = self.claims.pop(name, None)
-        if before is None:
-            return Wake.NOTHING
-        self._denominate(before)
-        return Wake.SUPPLY
+        self._known.pop(name, None)
+        return self._settle(name, None) if name in self.claims else Wake.NOTHING
 
     def _settle(self, name: str, known: NodeClaim | None) -> Wake:
         """Let the NodeClaim be what the API says, with what was decided about it since."""
         before = self.claims.get(name)
         if before is not None:
-            self._denominate(before)
+            self._unlist(before)
         pending = self._pending.get(name)
         now = known if pending is None else pending if known is None else _with_decided(known, pending)
         if now is None:
@@ -222,13 +220,15 @@ class Inventory:
             return Wake.SUPPLY
         self.claims[name] = now
         for nominee in nominees_of(now):
-            self._nominated[nominee.uid] = name
+            self._nominated.setdefault(nominee.uid, {})[name] = None
+        if now.status.node_name:
+            self._by_node.setdefault(now.status.node_name, {})[name] = None
         return Wake.NOTHING
 
-    def _denominate(self, claim: NodeClaim) -> None:
+    def _unlist(self, claim: NodeClaim) -> None:
         for nominee in nominees_of(claim):
-            if self._nominated.get(nominee.uid) == claim.name:
-                del self._nominated[nominee.uid]
+            _take_out(self._nominated, nominee.uid, claim.name)
+        _take_out(self._by_node, claim.status.node_name, claim.name)
 
     def _less_daemons(self, machine: Machine, template: PoolTemplate) -> Machine:
         requirements = template.requirements.narrowed(machine.requirements)
@@ -243,10 +243,24 @@ class Inventory:
         return Wake.SUPPLY
 
 
+def _prospects(claim: NodeClaim) -> tuple[object, ...]:
+    """Return what of a NodeClaim decides what its pool may still make: its machine, and whether it is at its end."""
+    ended = tuple(one.type for one in claim.status.conditions if one.status == "False")
+    return claim.metadata.labels, claim.metadata.is_deleting, ended
+
+
+def _take_out(names: dict[str, dict[str, None]], key: str, name: str) -> None:
+    if key in names:
+        names[key].pop(name, None)
+        if not names[key]:
+            del names[key]
+
+
 def _may_grow(pool: NodePool) -> bool:
     valid = pool.condition("ValidationSucceeded")
     is_invalid = valid is not None and valid.status == "False"
-    return not pool.metadata.is_deleting and pool.spec.replicas is None and not is_invalid
+    is_own = pool.spec.template.spec.node_class_ref.group == OWN_GROUP
+    return is_own and not pool.metadata.is_deleting and pool.spec.replicas is None and not is_invalid
 
 
 def _with_decided(known: NodeClaim, decided: NodeClaim) -> NodeClaim:

@@ -1,6 +1,6 @@
 """From InstanceTypes made ready to machines that can be planned with."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from dra_scheduling.candidates import CandidateType, Scope
 from dra_scheduling.instancetypes import Expanded, offering_requirements
@@ -28,7 +28,7 @@ def machine_of(expanded: Expanded) -> Machine:
     )
 
 
-def machine_of_node(node: Node, free: dict[str, int], devices: CandidateType) -> Machine:
+def machine_of_node(node: Node, free: Mapping[str, int], devices: CandidateType) -> Machine:
     """Return a node that exists as a machine with so much room and no choice left."""
     return Machine(
         name=devices.name,

@@ -50,6 +50,16 @@ class OutOfBudget(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 0
 
 
+class Nominated(msgspec.Struct, frozen=True, kw_only=True):
+    """The pod waits for a host that is not ready: a NodeClaim by name, or (empty) a node that is about to have room."""
+
+    pod: Pod
+    message: str
+    reasons: tuple[FoldedReason, ...]
+    wake: Wake
+    node_claim: str = ""
+
+
 Outcome = Assignment | Unschedulable | Waiting | OutOfBudget
 
 

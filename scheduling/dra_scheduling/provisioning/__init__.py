@@ -1,6 +1,7 @@
 """Nodes for pods that no node takes."""
 
+from dra_scheduling.provisioning.inflight import is_in_flight, keeper_of
 from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
-from dra_scheduling.provisioning.planner import PlanOptions, provision
+from dra_scheduling.provisioning.planner import PlanOptions, plan, provision
 
-__all__ = ["Nomination", "PlanOptions", "ProvisioningResult", "provision"]
+__all__ = ["Nomination", "PlanOptions", "ProvisioningResult", "is_in_flight", "keeper_of", "plan", "provision"]

@@ -9,12 +9,11 @@ from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.inventory import MachineTable, nominees_of, requested_drivers
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.ports import HostPort
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
-from dra_scheduling.provisioning.inflight import is_in_flight, planned_nodes
+from dra_scheduling.provisioning.inflight import planned_nodes
 from dra_scheduling.provisioning.plannednode import Ground, Market, Origin, PlannedNode, Seat
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.requirements import Requirements
@@ -48,11 +47,6 @@ class Hosts:
             self._remember_nominated(host)
             self.all.append(host)
         self._shares_devices = any(True for _ in cluster.pools.wide())
-
-    def kept_by(self, pod: Pod) -> NodeClaim | None:
-        """Return the NodeClaim that is going to be the pod's node, if it still is."""
-        claim = self._cluster.inventory.nominated_to(pod)
-        return claim if claim is not None and is_in_flight(self._cluster, claim) else None
 
     def replay_for(self, asked: Asked) -> None:
         """Reserve the devices of nominated pods that have to do with what the pod asks for."""

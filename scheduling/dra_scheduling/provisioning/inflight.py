@@ -11,19 +11,28 @@ from dra_scheduling.inventory import Machine, MachineOffering, MachineTable, Poo
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL, required
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.pods import NODE_POOL_LABEL
+from dra_scheduling.model.pods import NODE_POOL_LABEL, Pod
 from dra_scheduling.provisioning.plannednode import Ground, Origin, PlannedNode
 from dra_scheduling.requirements import Requirement, Requirements
 
-ENDED = ("Launched", "Initialized")
+INITIALIZED = "Initialized"
+ENDED = ("Launched", INITIALIZED)
 
 
 def is_in_flight(cluster: Cluster, claim: NodeClaim) -> bool:
     """Whether the NodeClaim is going to be a node that is not there yet, or not initialized."""
     if claim.metadata.is_deleting or has_failed(claim):
         return False
-    node = cluster.nodes.get(claim.status.node_name) if claim.status.node_name else None
-    return node is None or node.node.is_being_set_up
+    state = cluster.nodes.get(claim.status.node_name) if claim.status.node_name else None
+    if state is None:
+        # The node of one that was initialized has gone.
+        return not any(one.type == INITIALIZED and one.is_true for one in claim.status.conditions)
+    return state.node.is_being_set_up
+
+
+def keeper_of(cluster: Cluster, pod: Pod) -> NodeClaim | None:
+    """Return the NodeClaim that is going to be the pod's node, if there is one."""
+    return next((claim for claim in cluster.inventory.nominated_to(pod) if is_in_flight(cluster, claim)), None)
 
 
 def has_failed(claim: NodeClaim) -> bool:

@@ -19,12 +19,13 @@ from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.provisioning.hosts import Hosts
+from dra_scheduling.provisioning.inflight import keeper_of
 from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.provisioning.nodeclaims import claim_name, extended, written
 from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
 from dra_scheduling.provisioning.plannednode import Ground, Market, Origin, PlannedNode, Seat
 from dra_scheduling.provisioning.wishes import Variant
-from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
+from dra_scheduling.reasons import SHOWN_REASONS, FoldedReason, Refusal, Wake, fold
 
 NO_NODE_POOL = Refusal(reason="NoNodePool", message="there is no NodePool that could make one", wake=Wake.SUPPLY)
 
@@ -36,13 +37,20 @@ class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
     budget: Budget = Budget()
 
 
-def provision(cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = PlanOptions()) -> ProvisioningResult:  # noqa: B008
-    """Return what is to be made for pods that no node takes now; it is counted in the cluster's inventory at once.
+DEFAULT_OPTIONS = PlanOptions()
+
+
+def plan(cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = DEFAULT_OPTIONS) -> ProvisioningResult:
+    """Return what would have to be made for pods that no node takes now; nothing of it is counted anywhere.
 
     Pods that a NodeClaim was made for already keep it for as long as it can serve them.
     """
-    plan = Planner(cluster, options)
-    result = plan.run(pods)
+    return Planner(cluster, options).run(pods)
+
+
+def provision(cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = DEFAULT_OPTIONS) -> ProvisioningResult:
+    """Return what `plan` does, counted in the cluster's inventory at once."""
+    result = plan(cluster, pods, options)
     for claim in (*result.created, *result.extended):
         cluster.inventory.assume(claim)
     return result
@@ -56,6 +64,10 @@ class _Tried:
     def __init__(self) -> None:
         self.next_host: dict[int, int] = {}
         self.refusals: dict[tuple[int, str], Refusal] = {}
+
+    def note(self, number: int, where: str, refusal: Refusal) -> None:
+        """Remember why hosts of a kind refuse the variant of that number."""
+        self.refusals[number, where] = msgspec.structs.replace(refusal, message=f"{where}: {refusal.message}")
 
 
 class Planner:
@@ -79,7 +91,7 @@ class Planner:
         refused: list[Unschedulable | OutOfBudget] = []
         asked: list[Asked] = []
         for pod in pods:
-            kept = self._hosts.kept_by(pod)
+            kept = keeper_of(self._cluster, pod)
             if kept is not None:
                 nominations.append(Nomination(pod=pod, node_claim=kept.name))
                 continue
@@ -111,7 +123,9 @@ class Planner:
             )
             if found is not None:
                 return found
-        return tuple(tried.refusals.values()) or (NO_NODE_POOL,)
+        # What was held against a wish that was given up in the end is of no interest.
+        last = max((number for number, _ in tried.refusals), default=0)
+        return tuple(one for (number, _), one in tried.refusals.items() if number == last) or (NO_NODE_POOL,)
 
     def _on_known_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         self._hosts.replay_for(asked)
@@ -124,7 +138,7 @@ class Planner:
                 tried.next_host[number] = place
                 return self._take(host, asked, seat, market)
             if host.ground.origin in {Origin.SETTING_UP, Origin.PLANNED}:
-                self._note(tried, number, host.ground.origin.value, seat)
+                tried.note(number, host.ground.origin.value, seat)
             place += 1
             tried.next_host[number] = place
         return None
@@ -137,7 +151,8 @@ class Planner:
 
     def _on_new_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         for template in self._cluster.inventory.templates():
-            if (number, template.name) in tried.refusals:
+            where = f"NodePool {template.name}"
+            if (number, where) in tried.refusals:
                 continue
             host = self._new_host(template, asked)
             seat = host if isinstance(host, Refusal) else host.consider(asked, variant, self._hosts.market)
@@ -149,7 +164,7 @@ class Planner:
                 self._limits.opened(template, host)
                 return nomination
             if isinstance(seat, Refusal):
-                self._note(tried, number, template.name, seat)
+                tried.note(number, where, seat)
         return None
 
     def _new_host(self, template: PoolTemplate, asked: Asked) -> PlannedNode | Refusal:
@@ -189,13 +204,6 @@ class Planner:
             self._joined.setdefault(host.ground.name, []).append(asked.pod)
         return Nomination(pod=asked.pod, node_claim=self._hosts.claim_name(host))
 
-    def _note(self, tried: _Tried, number: int, where: str, refusal: Refusal) -> None:
-        text = f"NodePool {where}: {refusal.message}" if where in self._pool_names() else f"{where}: {refusal.message}"
-        tried.refusals[number, where] = msgspec.structs.replace(refusal, message=text)
-
-    def _pool_names(self) -> frozenset[str]:
-        return frozenset(one.name for one in self._cluster.inventory.templates())
-
     def _created(self) -> Iterator[NodeClaim]:
         for host in self._hosts.all:
             template = self._opened.get(host.ground.name)
@@ -230,5 +238,8 @@ def _unschedulable(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable:
     wake = Wake.SUPPLY | Wake.POD
     for refusal in refusals:
         wake |= refusal.wake
-    message = "no new node: " + "; ".join(one.message for one in folded)
+    shown = [one.message for one in folded[:SHOWN_REASONS]]
+    if len(folded) > SHOWN_REASONS:
+        shown.append(f"{len(folded) - SHOWN_REASONS} other reasons")
+    message = "no new node: " + "; ".join(shown)
     return Unschedulable(pod=pod, message=message, reasons=folded, wake=wake)

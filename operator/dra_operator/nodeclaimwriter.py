@@ -1,0 +1,165 @@
+"""Writes orders down: NodeClaims that plans want made, and those that are to take more pods."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+import msgspec
+
+from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
+from dra_operator.api import Json
+from dra_operator.cache import Cache
+from dra_operator.kinds import NODE_CLAIMS
+from dra_operator.kube.ports import MERGE_PATCH, Requests
+from dra_operator.logs import Log, log
+from dra_operator.metrics import NODECLAIMS_WRITTEN
+from dra_operator.provisioning import Order
+from dra_scheduling.inventory import nominees_of
+from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.wire import InvalidObjectError, read_as, write
+
+TURNS = 5
+FIRST_PAUSE = 0.2
+
+_log = log("nodeclaims")
+
+
+class OrderReports(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is told how it ended: the scheduler's thread, and with the message of the API server the pods."""
+
+    written: Callable[[Order], None]
+    unwritten: Callable[[Order], None]
+    refused: Callable[[Order, str], None]
+
+
+class Server(Requests, Protocol):
+    """The API server (`dra_operator.client.HttpApi`)."""
+
+    learn: Callable[[Json], None]
+    """Takes in an object as the server has it. The answers to writes are taken in before they are returned."""
+
+
+class NodeClaimWriter:
+    """A number of writers behind one queue. Of one NodeClaim there is never more than one order at a time."""
+
+    def __init__(self, server: Server, cache: Cache, reports: OrderReports, *, may_write: Callable[[], bool]) -> None:
+        self._server = server
+        self._cache = cache
+        self._reports = reports
+        self._may_write = may_write
+        self._waiting: asyncio.Queue[Order] = asyncio.Queue()
+
+    def submit(self, order: Order) -> None:
+        """Write the order down soon."""
+        self._waiting.put_nowait(order)
+
+    async def run(self) -> None:
+        """Be one of the writers, until cancelled."""
+        while True:
+            order = await self._waiting.get()
+            await self.write(order)
+
+    async def write(self, order: Order) -> None:
+        """Write one order down and report how it ended."""
+        line = _log.bind(nodeclaim=order.claim.name, pods=len(order.nominated))
+        try:
+            is_written = await self._insist(order, line)
+        except ApiError as error:
+            line.warning("could not write a NodeClaim", error=str(error))
+            self._reports.refused(order, str(error))
+            is_written = False
+        except BaseException:
+            self._reports.unwritten(order)
+            raise
+        if is_written:
+            NODECLAIMS_WRITTEN.labels("created" if order.is_new else "extended").inc()
+            line.info("a node is wanted" if order.is_new else "a wanted node is to take more pods")
+            self._reports.written(order)
+        else:
+            self._reports.unwritten(order)
+
+    def _is_wanted(self, order: Order) -> bool:
+        """Whether this replica is still the one to write, and one of the pods still there."""
+        return self._may_write() and any(self._is_there(one.pod) for one in order.nominated)
+
+    def _is_there(self, pod: Pod) -> bool:
+        current = self._cache.get(Pod, pod.key)
+        return current is not None and current.metadata.uid == pod.metadata.uid and not current.metadata.is_deleting
+
+    async def _insist(self, order: Order, line: Log) -> bool:
+        """Return whether the server has what the order says in the end."""
+        for turn in range(1, TURNS + 1):
+            if not self._is_wanted(order):
+                return False
+            try:
+                return await self._write_or_find(order, line)
+            except (ThrottledError, UnclearError) as error:
+                if turn == TURNS:
+                    raise
+                pause = error.retry_after if isinstance(error, ThrottledError) else 0.0
+                await asyncio.sleep(max(pause, FIRST_PAUSE * 2**turn))
+        return False
+
+    async def _write_or_find(self, order: Order, line: Log) -> bool:
+        try:
+            return await (self._create(order.claim) if order.is_new else self._extend(order.claim))
+        except ConflictError as error:
+            line.debug("the NodeClaim is not as expected", error=str(error))
+            return await self._is_so(order.claim)
+
+    async def _create(self, claim: NodeClaim) -> bool:
+        await self._server.request("POST", NODE_CLAIMS.path, write(claim))
+        return True
+
+    async def _extend(self, claim: NodeClaim) -> bool:
+        current = self._cache.get(NodeClaim, _key(claim))
+        if current is None or not _is_as_planned(current, claim):
+            return False
+        annotations = claim.metadata.annotations
+        body: Json = {
+            "metadata": {
+                "uid": current.metadata.uid,
+                "resourceVersion": current.metadata.resource_version,
+                "annotations": {
+                    name: annotations[name] for name in (NOMINATED_PODS, REQUESTED_DRIVERS) if name in annotations
+                },
+            }
+        }
+        try:
+            await self._server.request("PATCH", NODE_CLAIMS.object_path(_key(claim)), body, content_type=MERGE_PATCH)
+        except MissingError:
+            return False
+        return True
+
+    async def _is_so(self, claim: NodeClaim) -> bool:
+        """Return whether the server has the NodeClaim with all its pods: an earlier request of ours, or of a replica.
+
+        What was read is taken in, since nobody would tell if it were gone again before it has been seen.
+        """
+        try:
+            answer = await self._server.request("GET", NODE_CLAIMS.object_path(_key(claim)))
+            found = read_as(NodeClaim, answer)
+        except MissingError:
+            return False
+        except InvalidObjectError as error:
+            raise ApiError(f"use nodeclaim {claim.name}", 0, reason="Invalid", message=str(error)) from error
+        self._server.learn(answer)
+        return not found.metadata.is_deleting and set(nominees_of(claim)) <= set(nominees_of(found))
+
+
+def _is_as_planned(current: NodeClaim, planned: NodeClaim) -> bool:
+    """Whether nothing has changed that the plan relied on."""
+    return (
+        current.metadata.uid == planned.metadata.uid
+        and not current.metadata.is_deleting
+        and current.metadata.labels == planned.metadata.labels
+        and current.status == planned.status
+        and set(nominees_of(current)) <= set(nominees_of(planned))
+    )
+
+
+def _key(claim: NodeClaim) -> ObjectKey:
+    return ObjectKey("", claim.name)

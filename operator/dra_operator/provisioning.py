@@ -1,0 +1,325 @@
+"""The part of the scheduler's thread that has nodes made: gathers pods that no node takes, and plans for them.
+
+A pod is planned for once nothing more has joined the batch for a moment, since pods that come together go together. At
+most one plan is being written down at any time: the next one starts from what the API server made of it.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from dra_operator.logs import log
+from dra_operator.metrics import NOMINATED_PODS, PLAN_SECONDS
+from dra_scheduling.allocation.budget import within
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.inventory import Nominee, nominees_of
+from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.outcomes import Nominated, Outcome, OutOfBudget, Unschedulable
+from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
+from dra_scheduling.provisioning import (
+    Nomination,
+    PlanOptions,
+    ProvisioningResult,
+    is_in_flight,
+    keeper_of,
+    plan,
+    provision,
+)
+from dra_scheduling.reasons import FoldedReason, Wake
+from dra_scheduling.wire import KubernetesObject
+
+MOST_PODS = 2_000
+"""So many pods go into one plan: no news is taken in meanwhile."""
+PLAN_LIMIT_SECONDS = 10.0
+REMEMBERED_SECONDS = 60.0
+# A node may be seen before what its drivers publish: so long its pods wait for that before another node is made.
+ARRIVAL_SECONDS = 10.0
+NOMINATED = "Nominated"
+
+_log = log("provisioning")
+
+
+class PlanSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How plans are made. `is_trial`: pods are told what would be made, and nothing is."""
+
+    idle_seconds: float = 1.0
+    max_seconds: float = 10.0
+    most_pods: int = MOST_PODS
+    is_trial: bool = False
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """A NodeClaim to be created, or with `is_new` false to be extended, and the pods that then wait for it."""
+
+    claim: NodeClaim
+    is_new: bool
+    nominated: tuple[Nominated, ...]
+
+
+class Plans(msgspec.Struct, frozen=True, kw_only=True):
+    """What plans end in: outcomes to be told at once, and orders."""
+
+    outcomes: tuple[Outcome | Nominated, ...] = ()
+    orders: tuple[Order, ...] = ()
+
+
+class _Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plan said of a pod that it could not help; it holds until supply changes, and for a while only."""
+
+    refused: Unschedulable | OutOfBudget
+    revision: int
+    until: float
+
+
+class Provisioner:
+    """Works on the cluster of the thread that calls it. `clock` is any clock of seconds that never goes back."""
+
+    def __init__(self, cluster: Cluster, settings: PlanSettings, clock: Callable[[], float]) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._clock = clock
+        self._batch: dict[str, Unschedulable] = {}
+        self._first = self._last = 0.0
+        self._over: set[str] = set()
+        self._arriving: dict[str, float] = {}
+        self._late: dict[str, tuple[float, Unschedulable]] = {}
+        self._said: dict[str, _Said] = {}
+        self._revision = 0
+        self._orders: dict[str, Order] = {}
+
+    @property
+    def depth(self) -> int:
+        """How many pods are to be planned for."""
+        return len(self._batch) + len(self._late)
+
+    def noticed(self, value: KubernetesObject, change: Wake, now: float) -> tuple[str, ...]:
+        """Take note of an object that the cluster took in; return the NodeClaims that nobody need wait for any more."""
+        if change & (Wake.SUPPLY | Wake.CLASSES):
+            self._revision += 1
+        match value:
+            case NodeClaim():
+                names: tuple[str, ...] = (value.name,)
+            case Node():
+                names = self._cluster.inventory.claims_of_node(value.name)
+            case _:
+                names = ()
+        return tuple(name for name in names if self._is_over(name, now))
+
+    def forget(self, uid: str) -> None:
+        """Let go of a pod that is placed, or gone."""
+        self._batch.pop(uid, None)
+        self._late.pop(uid, None)
+        self._arriving.pop(uid, None)
+        self._said.pop(uid, None)
+
+    def consider(self, outcome: Outcome, now: float) -> Outcome | Nominated | None:
+        """Return what the pod is to be told, or None for a pod that is going to be planned for first."""
+        uid = outcome.pod.metadata.uid
+        if not isinstance(outcome, Unschedulable) or not is_for_nodes(outcome):
+            self.forget(uid)
+            return outcome
+        keeper = keeper_of(self._cluster, outcome.pod)
+        if keeper is not None:
+            self.forget(uid)
+            return nominated(outcome.pod, keeper)
+        if not self._cluster.inventory.templates():
+            return outcome
+        said = self._said.get(uid)
+        if said is not None and said.revision == self._revision and now < said.until:
+            return _both(outcome, said.refused)
+        until = self._arriving.get(uid, 0.0)
+        if until > now:
+            self._late[uid] = (until, outcome)
+        else:
+            self._gather(uid, outcome, now)
+        return None
+
+    def next_time(self) -> float | None:
+        """Return when the next plan is due; None while there is nothing to plan, or the last one is being written."""
+        if self._orders:
+            return None
+        times = [until for until, _ in self._late.values()][:1]
+        if len(self._batch) >= self._settings.most_pods:
+            times.append(self._first)
+        elif self._batch:
+            times.append(min(self._last + self._settings.idle_seconds, self._first + self._settings.max_seconds))
+        return min(times, default=None)
+
+    def is_due(self, now: float) -> bool:
+        """Whether a plan is to be made now."""
+        self._gather_late(now)
+        when = self.next_time()
+        return bool(self._batch) and when is not None and when <= now
+
+    def take(self, now: float) -> tuple[str, ...]:
+        """Return the uids of the pods whose turn it is, the most important first; the rest follows at once."""
+        ordered = sorted(self._batch, key=lambda uid: self._batch[uid].pod.rank)[: self._settings.most_pods]
+        for uid in ordered:
+            del self._batch[uid]
+        self._first = now - self._settings.max_seconds
+        return tuple(ordered)
+
+    def plan(self, refused: Sequence[Unschedulable], now: float) -> Plans:
+        """Return what is to become of pods that no node takes. Orders count until `written` or `unwritten`."""
+        said = {one.pod.metadata.uid: one for one in refused}
+        with PLAN_SECONDS.time():
+            results = tuple(self._results([one.pod for one in refused], now))
+        claims: dict[str, NodeClaim] = {}
+        for result in results:
+            claims |= {claim.name: claim for claim in (*result.created, *result.extended)}
+        outcomes: list[Outcome | Nominated] = []
+        waiting: dict[str, list[Nominated]] = {name: [] for name in claims}
+        for nomination in (one for result in results for one in result.nominations):
+            claim = claims.get(nomination.node_claim)
+            if claim is not None and self._settings.is_trial:
+                outcomes.append(
+                    self._remember(said[nomination.pod.metadata.uid], _would_be(nomination.pod, claim), now)
+                )
+            elif claim is not None:
+                waiting[claim.name].append(nominated(nomination.pod, claim))
+            else:
+                outcomes.append(self._placed(nomination))
+        refusals = (one for result in results for one in result.refused)
+        outcomes += [self._remember(said[one.pod.metadata.uid], one, now) for one in refusals]
+        if self._settings.is_trial:
+            return Plans(outcomes=tuple(outcomes))
+        made = {claim.name for result in results for claim in result.created}
+        self._orders = {
+            name: Order(claim=claim, is_new=name in made, nominated=tuple(waiting[name]))
+            for name, claim in claims.items()
+        }
+        return Plans(outcomes=tuple(outcomes), orders=tuple(self._orders.values()))
+
+    def written(self, name: str) -> None:
+        """Take note that an order is in the API."""
+        order = self._orders.pop(name, None)
+        if order is not None:
+            NOMINATED_PODS.inc(len(order.nominated))
+
+    def unwritten(self, name: str) -> tuple[tuple[Pod, ...], Wake]:
+        """Take an order back; return the pods that have no node now, and whom else that could help."""
+        order = self._orders.pop(name, None)
+        if order is None:
+            return (), Wake.NOTHING
+        self._revision += 1
+        return tuple(one.pod for one in order.nominated), self._cluster.inventory.forget(name)
+
+    def _gather(self, uid: str, outcome: Unschedulable, now: float) -> None:
+        if not self._batch:
+            self._first = now
+        if uid not in self._batch:
+            self._last = now
+        self._batch[uid] = outcome
+
+    def _gather_late(self, now: float) -> None:
+        while self._late:
+            uid, (until, outcome) = next(iter(self._late.items()))
+            if until > now:
+                return
+            del self._late[uid]
+            self._arriving.pop(uid, None)
+            self._gather(uid, outcome, now)
+
+    def _is_over(self, name: str, now: float) -> bool:
+        """Whether the NodeClaim is not on its way any more."""
+        claim = self._cluster.inventory.claims.get(name)
+        if claim is None or is_in_flight(self._cluster, claim):
+            self._over.discard(name)
+            return claim is None
+        if name not in self._over:
+            self._over.add(name)
+            if claim.status.node_name in self._cluster.nodes:
+                until = now + ARRIVAL_SECONDS
+                self._arriving |= {one.uid: until for one in nominees_of(claim) if self._is_waiting(one)}
+        return True
+
+    def _is_waiting(self, nominee: Nominee) -> bool:
+        pod = self._cluster.pod(nominee.key)
+        return pod is not None and pod.metadata.uid == nominee.uid and self._cluster.is_pending(pod)
+
+    def _results(self, pods: Sequence[Pod], now: float) -> Iterator[ProvisioningResult]:
+        if not pods:
+            return
+        make = plan if self._settings.is_trial else provision
+        options = PlanOptions(now=_moment(now), budget=within(self._clock, PLAN_LIMIT_SECONDS))
+        try:
+            yield make(self._cluster, pods, options)
+        except Exception:  # noqa: BLE001  whatever it is, it concerns these pods alone
+            _log.exception("a plan failed", pods=[str(pod.key) for pod in pods][:20])
+            if len(pods) == 1:
+                yield ProvisioningResult(refused=(_failed(pods[0]),))
+            else:
+                half = len(pods) // 2
+                yield from self._results(pods[:half], now)
+                yield from self._results(pods[half:], now)
+
+    def _placed(self, nomination: Nomination) -> Nominated:
+        """Return what a pod is told that has a host already, for which nothing is to be written."""
+        claim = self._cluster.inventory.claims.get(nomination.node_claim)
+        if claim is not None:
+            return nominated(nomination.pod, claim)
+        message = f"waits for the pods that are being deleted on node {nomination.node}"
+        return Nominated(
+            pod=nomination.pod,
+            message=message,
+            reasons=(FoldedReason(reason=NOMINATED, message=message, nodes=0),),
+            wake=_wake_of(nomination.pod) | Wake.NODE,
+        )
+
+    def _remember(self, outcome: Unschedulable, said: Unschedulable | OutOfBudget, now: float) -> Unschedulable:
+        uid = outcome.pod.metadata.uid
+        self._said[uid] = _Said(refused=said, revision=self._revision, until=now + REMEMBERED_SECONDS)
+        return _both(outcome, said)
+
+
+def is_for_nodes(outcome: Unschedulable) -> bool:
+    """Whether it is the nodes that refuse the pod, and not something that holds whatever nodes there are."""
+    return all(reason.nodes for reason in outcome.reasons)
+
+
+def nominated(pod: Pod, claim: NodeClaim) -> Nominated:
+    """Return what a pod is told that a NodeClaim was made for; nothing in it changes as the node comes up."""
+    message = f"waits for NodeClaim {claim.name} ({_about(claim)})"
+    reason = FoldedReason(reason=NOMINATED, message=message, nodes=0)
+    return Nominated(pod=pod, message=message, reasons=(reason,), wake=_wake_of(pod), node_claim=claim.name)
+
+
+def _wake_of(pod: Pod) -> Wake:
+    # Claims of its own come from templates: no other pod gets them devices.
+    shares = any(one.resource_claim_name for one in pod.spec.resource_claims)
+    return Wake.DEVICES | Wake.ROOM | Wake.POD | (Wake.CLAIMS if shares else Wake.NOTHING)
+
+
+def _about(claim: NodeClaim) -> str:
+    pool = f"NodePool {claim.metadata.labels.get(NODE_POOL_LABEL, '')}"
+    types = next((one.values for one in claim.spec.requirements if one.key == INSTANCE_TYPE_LABEL), ())
+    if not types:
+        return pool
+    return f"{pool}, {types[0] if len(types) == 1 else f'one of {len(types)} instance types'}"
+
+
+def _would_be(pod: Pod, claim: NodeClaim) -> Unschedulable:
+    message = f"a NodeClaim would serve it ({_about(claim)}), and none is made with DRA_NODECLAIMS=plan"
+    reason = FoldedReason(reason=NOMINATED, message=message, nodes=0)
+    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
+
+
+def _failed(pod: Pod) -> Unschedulable:
+    message = "no new node: the plan failed, the log of the scheduler says why"
+    reason = FoldedReason(reason="PlanFailed", message=message, nodes=0)
+    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
+
+
+def _both(outcome: Unschedulable, said: Unschedulable | OutOfBudget) -> Unschedulable:
+    return msgspec.structs.replace(
+        outcome,
+        message=f"{outcome.message}; {said.message}",
+        reasons=(*outcome.reasons, *said.reasons),
+        wake=outcome.wake | said.wake,
+    )
+
+
+def _moment(now: float) -> str:
+    return dt.datetime.fromtimestamp(now, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

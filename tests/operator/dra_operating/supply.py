@@ -1,0 +1,39 @@
+"""NodePools, instance types, and pods that only nodes to come can serve."""
+
+from dra_operator.api import Json
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.testing import container, pod
+from dra_scheduling.wire import KubernetesObject, read
+
+POOL = "general"
+
+
+def node_pool(name: str = POOL) -> KubernetesObject:
+    """A pool of nodes of every type."""
+    reference = {"group": "dra-scheduler.dev", "kind": "InstanceType", "name": "default"}
+    body: Json = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": name, "uid": f"uid-{name}"},
+        "spec": {"template": {"spec": {"nodeClassRef": reference, "requirements": []}}},
+    }
+    return read(body)
+
+
+def instance_type(name: str = "large", cpu: int = 8, price: int = 1) -> KubernetesObject:
+    """A type without devices."""
+    body: Json = {
+        "apiVersion": "dra-scheduler.dev/v1alpha1",
+        "kind": "InstanceType",
+        "metadata": {"name": name, "uid": f"uid-{name}"},
+        "spec": {
+            "offerings": [{"zone": "a", "price": str(price)}],
+            "capacity": {"cpu": str(cpu), "memory": "32Gi"},
+        },
+    }
+    return read(body)
+
+
+def cpu_pod(name: str, cpu: str = "1") -> Pod:
+    """A pod that asks for cpu."""
+    return pod(name, container(requests={"cpu": cpu}))

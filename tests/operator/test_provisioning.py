@@ -1,0 +1,375 @@
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from dra_operating.supply import cpu_pod, instance_type, node_pool
+from dra_operator.cycle import Changed, Lead, Ordered, Removed, SchedulerCore
+from dra_operator.provisioning import ARRIVAL_SECONDS, Order, Plans, PlanSettings, Provisioner
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.inventory import nominees_of
+from dra_scheduling.model.conditions import Condition
+from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
+from dra_scheduling.model.outcomes import Nominated, Outcome, Unschedulable
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.testing import container, driver_class, node, pod
+from dra_scheduling.wire import KubernetesObject
+
+POOL_LABEL = {"karpenter.sh/nodepool": "general"}
+
+
+class World:
+    """A scheduler core that may have nodes made; a test plays the API server."""
+
+    def __init__(self, *, cycle_pods: int = 1_000, most_pods: int = 2_000, is_trial: bool = False) -> None:
+        self.now = 1_767_225_600.0
+        self.cluster = Cluster()
+        settings = PlanSettings(most_pods=most_pods, is_trial=is_trial)
+        self.core = SchedulerCore(
+            self.cluster,
+            SchedulingQueue(),
+            cycle_pods=cycle_pods,
+            provisioner=Provisioner(self.cluster, settings, lambda: self.now),
+        )
+        self.core.take_in(Lead(is_leading=True), self.now)
+
+    def add(self, *values: KubernetesObject) -> None:
+        for value in values:
+            self.core.take_in(Changed(value), self.now)
+
+    def remove(self, value: KubernetesObject) -> None:
+        self.core.take_in(Removed(value), self.now)
+
+    def decide(self) -> Plans:
+        return self.core.decide(self.now)
+
+    def rest(self) -> Plans:
+        """Everything that is decided until nothing is left to do, with no time passing but that of batches."""
+        outcomes: list[Outcome | Nominated] = []
+        orders: list[Order] = []
+        for _ in range(100):
+            pause = self.core.pause(self.now)
+            if pause > ARRIVAL_SECONDS:
+                break
+            self.now += pause
+            plans = self.decide()
+            outcomes += plans.outcomes
+            orders += plans.orders
+        return Plans(outcomes=tuple(outcomes), orders=tuple(orders))
+
+    def settle(self, order: Order, *, is_written: bool = True) -> NodeClaim:
+        """The server has taken the order, which the watch shows first; or it has not."""
+        claim = order.claim
+        if is_written:
+            meta = msgspec.structs.replace(claim.metadata, uid=f"uid-{claim.name}", resource_version="1")
+            claim = msgspec.structs.replace(claim, metadata=meta)
+            self.add(claim)
+        self.core.take_in(Ordered(claim.name, is_written), self.now)
+        return claim
+
+    def nominate(self, *names: str) -> NodeClaim:
+        """Pods that one NodeClaim is made for, which is in the API now."""
+        self.add(*(cpu_pod(name) for name in names))
+        (order,) = self.rest().orders
+        return self.settle(order)
+
+    def show(self, claim: NodeClaim, **status: object) -> NodeClaim:
+        """The NodeClaim with another status."""
+        changed = msgspec.structs.replace(claim, status=NodeClaimStatus(**status))  # type: ignore[arg-type]
+        self.add(changed)
+        return changed
+
+    def come_up(self, claim: NodeClaim, *, is_initialized: bool, cpu: str = "8") -> None:
+        """The NodeClaim has a node."""
+        labels = POOL_LABEL | ({"karpenter.sh/initialized": "true"} if is_initialized else {})
+        self.show(claim, node_name=claim.name)
+        self.add(node(claim.name, labels=labels, allocatable={"cpu": cpu}))
+
+
+def names(plans: Plans, kind: type = object) -> list[str]:
+    return sorted(one.pod.metadata.name for one in plans.outcomes if isinstance(one, kind))
+
+
+def said(plans: Plans) -> str:
+    """What the one pod is told."""
+    (outcome,) = plans.outcomes
+    return getattr(outcome, "message", "")
+
+
+def pods_of(order: Order) -> list[str]:
+    return sorted(one.key.name for one in nominees_of(order.claim))
+
+
+@pytest.fixture
+def world() -> World:
+    world = World()
+    world.add(node_pool(), instance_type())
+    return world
+
+
+def test_pods_that_come_together_are_planned_for_together(world: World) -> None:
+    world.add(cpu_pod("a"))
+    assert world.decide() == Plans()
+    world.now += 0.9
+    world.add(cpu_pod("b"))
+    assert world.decide() == Plans()
+    world.now += 0.9
+    assert world.decide() == Plans()
+    world.now += 0.1
+
+    (order,) = world.decide().orders
+
+    assert (pods_of(order), order.is_new) == (["a", "b"], True)
+    assert [one.pod.metadata.name for one in order.nominated] == ["a", "b"]
+
+
+def test_a_batch_that_never_rests_is_planned_for_all_the_same(world: World) -> None:
+    orders: list[Order] = []
+    for second in range(12):
+        world.add(cpu_pod(f"p{second}"))
+        world.decide()
+        world.now += 0.9
+        orders += world.decide().orders
+
+    assert sum(len(order.nominated) for order in orders) == 12
+
+
+def test_a_waiting_pod_is_told_which_node_claim_it_waits_for(world: World) -> None:
+    world.add(instance_type("small", 4), cpu_pod("a"))
+
+    (order,) = world.rest().orders
+
+    (told,) = order.nominated
+    assert told.message == f"waits for NodeClaim {order.claim.name} (NodePool general, one of 2 instance types)"
+
+
+def test_a_pod_that_no_type_serves_is_told_so_and_makes_no_node(world: World) -> None:
+    world.add(node("n1", allocatable={"cpu": "1"}), cpu_pod("huge", "100"))
+
+    plans = world.rest()
+
+    assert plans.orders == ()
+    nodes, _, supply = said(plans).partition("; ")
+    assert nodes.startswith("0/1 nodes fit: on 1: insufficient cpu, needs 100")
+    assert supply == "no new node: NodePool general: insufficient cpu, needs 100"
+
+
+def test_a_pod_that_nothing_can_help_is_not_planned_for(world: World) -> None:
+    world.add(driver_class(extended_resource_name="example.com/gpu"))
+    world.add(pod("greedy", container(limits={"example.com/gpu": "33"})))
+
+    plans = world.decide()
+
+    assert (names(plans, Unschedulable), world.core.pause(world.now) > ARRIVAL_SECONDS) == (["greedy"], True)
+
+
+def test_where_there_is_no_pool_nobody_waits_for_a_plan() -> None:
+    world = World()
+    world.add(cpu_pod("a"))
+
+    assert names(world.decide(), Unschedulable) == ["a"]
+
+
+def test_a_pod_that_finds_room_meanwhile_needs_no_node(world: World) -> None:
+    world.add(cpu_pod("a"))
+    world.decide()
+    world.add(node("n1"))
+
+    plans = world.rest()
+
+    assert (names(plans), plans.orders) == (["a"], ())
+
+
+def test_nothing_is_planned_while_an_order_is_being_written(world: World) -> None:
+    world.add(cpu_pod("a"))
+    (order,) = world.rest().orders
+    world.add(cpu_pod("b"))
+    assert world.rest() == Plans()
+
+    world.settle(order)
+
+    (extension,) = world.rest().orders
+    assert (extension.is_new, extension.claim.name, pods_of(extension)) == (False, order.claim.name, ["a", "b"])
+    assert [one.pod.metadata.name for one in extension.nominated] == ["b"]
+
+
+def test_pods_of_an_order_that_could_not_be_written_are_planned_for_again_after_a_pause(world: World) -> None:
+    world.add(cpu_pod("a"))
+    (order,) = world.rest().orders
+    world.settle(order, is_written=False)
+    assert world.cluster.inventory.claims == {}
+    assert world.decide() == Plans()
+
+    (again,) = world.rest().orders
+
+    assert again.claim == order.claim
+
+
+def test_an_extension_that_could_not_be_written_leaves_the_node_claim_to_its_pods(world: World) -> None:
+    claim = world.nominate("a")
+    world.add(cpu_pod("b"))
+    (extension,) = world.rest().orders
+    world.settle(extension, is_written=False)
+
+    assert world.cluster.inventory.claims == {claim.name: claim}
+
+
+def test_a_restart_plans_for_no_pod_that_has_a_node_claim(world: World) -> None:
+    claim = world.nominate("a")
+    other = World()
+    other.add(node_pool(), instance_type(), claim, cpu_pod("a"))
+
+    plans = other.rest()
+
+    assert (names(plans, Nominated), plans.orders) == (["a"], ())
+
+
+def test_a_nominated_pod_is_bound_when_its_node_is_initialized(world: World) -> None:
+    claim = world.nominate("a")
+    world.come_up(claim, is_initialized=False)
+    assert world.rest() == Plans()
+
+    world.come_up(claim, is_initialized=True)
+
+    (bound,) = world.decide().outcomes
+    assert (bound.pod.metadata.name, getattr(bound, "node", "")) == ("a", claim.name)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda world, claim: world.remove(claim),
+        lambda world, claim: world.show(claim, conditions=(Condition(type="Launched", status="False"),)),
+        lambda world, claim: world.add(
+            msgspec.structs.replace(
+                claim,
+                metadata=msgspec.structs.replace(claim.metadata, deletion_timestamp="2026-01-01T00:00:00Z"),
+            )
+        ),
+    ],
+    ids=["gone", "failed", "being deleted"],
+)
+def test_a_pod_whose_node_claim_is_over_gets_another(world: World, end: Callable[[World, NodeClaim], None]) -> None:
+    claim = world.nominate("a")
+
+    end(world, claim)
+
+    (order,) = world.rest().orders
+    assert order.is_new
+    assert pods_of(order) == ["a"]
+
+
+def test_an_old_node_claim_that_names_the_pod_does_not_hide_its_new_one(world: World) -> None:
+    old = world.nominate("a")
+    failed = world.show(old, conditions=(Condition(type="Launched", status="False"),))
+    (order,) = world.rest().orders
+    world.settle(order)
+
+    world.show(failed, conditions=failed.status.conditions, image_id="changed")
+
+    assert world.rest().orders == ()
+    assert order.claim.name != old.name
+
+
+def test_what_is_published_may_be_seen_after_its_node(world: World) -> None:
+    claim = world.nominate("a")
+    world.come_up(claim, is_initialized=True, cpu="500m")
+    since = world.now
+
+    (order,) = world.rest().orders
+
+    assert order.claim.name != claim.name
+    assert world.now - since >= ARRIVAL_SECONDS
+
+
+def test_a_node_claim_whose_pod_is_gone_stays(world: World) -> None:
+    claim = world.nominate("a")
+
+    world.remove(cpu_pod("a"))
+
+    assert world.rest() == Plans()
+    assert world.cluster.inventory.claims == {claim.name: claim}
+
+
+def test_a_trial_tells_what_would_be_made_and_makes_nothing() -> None:
+    world = World(is_trial=True)
+    world.add(node_pool(), instance_type(), cpu_pod("a"))
+
+    plans = world.rest()
+
+    assert plans.orders == ()
+    assert "a NodeClaim would serve it (NodePool general, large)" in said(plans)
+    assert world.cluster.inventory.claims == {}
+
+
+def test_a_plan_has_only_so_many_pods_and_the_rest_is_next() -> None:
+    world = World(most_pods=2)
+    world.add(node_pool(), instance_type(), *(cpu_pod(f"p{number}") for number in range(3)))
+    world.decide()
+
+    (first,) = world.decide().orders
+    world.settle(first)
+    (second,) = world.decide().orders
+
+    assert (pods_of(first), pods_of(second)) == (["p0", "p1"], ["p0", "p1", "p2"])
+
+
+def test_a_plan_that_fails_concerns_its_pod_alone(world: World) -> None:
+    def poisoned() -> Pod:
+        # No reader makes such a value: it stands for whatever nobody has thought of.
+        value = cpu_pod("poisoned")
+        affinity = msgspec.structs.replace(value.spec.affinity.node_affinity)
+        term = affinity.preferred_during_scheduling_ignored_during_execution
+        broken = msgspec.structs.replace(affinity, preferred_during_scheduling_ignored_during_execution=(*term, None))
+        whole = msgspec.structs.replace(value.spec.affinity, node_affinity=broken)
+        return msgspec.structs.replace(value, spec=msgspec.structs.replace(value.spec, affinity=whole))
+
+    world.add(cpu_pod("a"), poisoned(), cpu_pod("z"))
+
+    plans = world.rest()
+
+    assert [name for order in plans.orders for name in pods_of(order)] == ["a", "z"]
+
+
+def test_a_replica_that_does_not_lead_plans_nothing(world: World) -> None:
+    world.add(cpu_pod("a"))
+    world.decide()
+    world.core.take_in(Lead(is_leading=False), world.now)
+
+    assert world.rest() == Plans()
+
+
+def test_nodes_that_come_up_cost_a_look_at_their_own_pods_only() -> None:
+    world = World()
+    world.add(node_pool(), instance_type("exact", cpu=8), *(cpu_pod(f"p{number:03}") for number in range(400)))
+    orders = world.rest().orders
+    claims = [world.settle(order) for order in orders]
+    looked_at = 0
+    for claim in claims:
+        world.come_up(claim, is_initialized=False)
+        looked_at += len(world.decide().outcomes)
+        world.come_up(claim, is_initialized=True)
+        looked_at += len(world.decide().outcomes)
+
+    assert (len(claims), looked_at) == (50, 400)
+
+
+def test_a_pod_without_help_is_planned_for_again_when_something_new_could_be_made(world: World) -> None:
+    world.add(cpu_pod("huge", "100"))
+    assert names(world.rest(), Unschedulable) == ["huge"]
+
+    world.add(instance_type("huge", cpu=128))
+
+    (order,) = world.rest().orders
+    assert pods_of(order) == ["huge"]
+
+
+def test_a_pod_without_help_is_told_the_same_until_something_new_could_be_made(world: World) -> None:
+    world.add(cpu_pod("huge", "100"))
+    before = said(world.rest())
+    world.add(node("n1", allocatable={"cpu": "1"}))
+
+    after = said(world.decide())
+
+    assert before.partition("; ")[2] == after.partition("; ")[2] != ""
