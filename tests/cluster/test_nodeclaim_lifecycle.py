@@ -1,12 +1,10 @@
-from collections.abc import Iterator
-
 import pytest
 
 from dra_cluster import objects
-from dra_cluster.faults import Hold, Match
-from dra_cluster.machines import DRIVERS_TAINT, NODE_CLAIMS, POOLS, TYPES, Machines
+from dra_cluster.faults import Action, Hold, Match, answer, answer_after_applying, reset, reset_after_applying
+from dra_cluster.machines import NODE_CLAIMS, POOLS, TYPES, Machines
 from dra_cluster.mirror import PODS
-from dra_cluster.operators import Operators, RunningOperator
+from dra_cluster.operators import RunningOperator
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import NODES, World
 from dra_controlplane.client import Json, path_of
@@ -115,6 +113,25 @@ def test_a_life_goes_on_where_a_killed_process_left_it(
     assert machines.world.mirror.until(lambda: not machines.world.find_pod("worker"), "the pod to be gone")
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [answer(409), answer(500), answer(429, retry_after=1), answer_after_applying(500), reset(), reset_after_applying()],
+    ids=["conflict", "error", "throttled", "applied with an error", "broken", "applied and broken"],
+)
+def test_a_write_that_fails_is_made_good(machines: Machines, proxy: Proxy, fault: Action) -> None:
+    for match in WRITES.values():
+        proxy.disturb(match, fault)
+    name = run_through(machines)
+    machines.until(name, "Ready", "True")
+    put_pod(machines.world, "worker", name)
+    machines.api.delete(NODE_CLAIMS, name)
+    machines.until(name, "Drained", "True")
+    machines.world.remove(NODES, name)
+
+    machines.gone(name)
+    assert machines.world.mirror.until(lambda: not machines.world.find_pod("worker"), "the pod to be gone")
+
+
 def test_a_budget_holds_a_node_until_its_pod_may_go(machines: Machines) -> None:
     world = machines.world
     name = run_through(machines)
@@ -190,61 +207,3 @@ def test_pools_and_types_show_what_they_have(machines: Machines) -> None:
     machines.world.mirror.until(nodes, "the pool to count its node")
     machines.until(machines.pool, "Ready", "True", resource=POOLS)
     assert machines.api.get(TYPES, machines.type)["status"]["devices"] == f"3 {machines.world.driver}"
-
-
-@pytest.fixture
-def impatient(operators: Operators, machines: Machines, nodeclaims: RunningOperator) -> Iterator[Machines]:
-    """The same with the shortest patience."""
-    nodeclaims.kill()
-    settings = {f"{part}_timeout_seconds": "2" for part in ("launch", "registration", "gate")}
-    operator = operators.add("impatient", roles="nodeclaims", account="dra-nodeclaims", **settings)
-    operator.run()
-    yield machines
-    operator.kill()
-
-
-def test_a_driver_that_never_publishes_costs_its_node_and_gives_the_type_a_rest(impatient: Machines) -> None:
-    impatient.instance_type()
-    name = impatient.up("n", impatient.world.driver)
-    impatient.world.told(name, "DRADriverPoolsTimeout", impatient.world.driver)
-    impatient.until(name, "Drained", "True")
-    status = impatient.api.get(TYPES, impatient.type)["status"]
-
-    assert status["deviceFailures"] == 1
-    assert status["retryAfter"] > impatient.get(name)["metadata"]["deletionTimestamp"]
-    assert not impatient.is_open(name)
-
-
-def test_a_claim_that_nobody_launches_is_deleted(impatient: Machines) -> None:
-    name = impatient.claim("n")
-
-    impatient.gone(name)
-    impatient.world.told(name, "LaunchTimeout")
-
-
-def test_a_machine_without_a_node_is_deleted(impatient: Machines) -> None:
-    name = impatient.claim("n")
-    impatient.launch(name)
-
-    impatient.gone(name)
-    impatient.world.told(name, "RegistrationTimeout")
-
-
-def test_beside_karpenter_only_the_startup_taint_is_ours(
-    operators: Operators, machines: Machines, nodeclaims: RunningOperator
-) -> None:
-    nodeclaims.kill()
-    operator = operators.add("gate", roles="nodeclaims", account="dra-nodeclaims", nodeclaims="gate")
-    operator.run()
-    name = machines.up("n", machines.world.driver, group="karpenter.test", taints=[DRIVERS_TAINT])
-    own = machines.up("own", machines.world.driver, taints=[DRIVERS_TAINT])
-    before = machines.get(name)
-    machines.world.publish(own, objects.numbered(2))
-    machines.world.mirror.until(lambda: DRIVERS_TAINT["key"] not in machines.taints(own), "the taint to go")
-    assert DRIVERS_TAINT["key"] in machines.taints(name)
-    machines.world.publish(name, objects.numbered(2))
-    machines.world.mirror.until(lambda: DRIVERS_TAINT["key"] not in machines.taints(name), "the taint to go")
-    operator.kill()
-
-    assert machines.get(name) == before
-    assert machines.taints(name) == ["karpenter.sh/unregistered"]

@@ -1,10 +1,10 @@
 import pytest
 
-from dra_binder.errors import ConflictError, ThrottledError
+from dra_binder.errors import ApiError, ConflictError, ThrottledError, UnclearError
 from dra_operating.clock import ManualClock
 from dra_operating.requests import RequestsInMemory
 from dra_operator.api import Json
-from dra_operator.nodeclaims.writer import Writer
+from dra_operator.nodeclaims.writer import Blocked, Writer
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.instancetypes import InstanceType
@@ -133,29 +133,33 @@ async def test_a_pool_no_longer_shows_what_it_has_no_more(server: RequestsInMemo
     assert server.objects[path]["status"] == {"resources": {"cpu": "2"}, "nodes": 1, "conditions": []}
 
 
+@pytest.mark.parametrize("error", [ThrottledError("evict", 429), UnclearError("evict", 500)], ids=["budget", "budgets"])
 async def test_a_pod_that_may_not_go_is_asked_again_after_a_growing_pause(
-    server: RequestsInMemory,
+    server: RequestsInMemory, error: ApiError
 ) -> None:
     clock = ManualClock()
     server.put(POD, {"metadata": {"name": "p", "uid": pod("p").metadata.uid}})
-    server.refusals[f"{POD}/eviction"] = ThrottledError("evict", 429, reason="TooManyRequests")
+    server.refusals[f"{POD}/eviction"] = error
     writer = Writer(server, clock)
 
-    assert await writer.evict(pod("p")) == 1.0
-    assert await writer.evict(pod("p")) == 1.0
+    def until(found: Blocked | None) -> float:
+        return -1.0 if found is None else found.until - 1_000.0
+
+    assert until(await writer.evict(pod("p"))) == 1.0
+    assert until(await writer.evict(pod("p"))) == 1.0
     assert len(server.calls) == 1
     clock.advance(1.0)
-    assert await writer.evict(pod("p")) == 2.0
+    assert until(await writer.evict(pod("p"))) == 3.0
     clock.advance(2.0)
     del server.refusals[f"{POD}/eviction"]
-    assert await writer.evict(pod("p")) == 0.0
+    assert await writer.evict(pod("p")) is None
     assert server.objects == {}
 
 
 async def test_a_pod_of_the_same_name_is_neither_evicted_nor_deleted(server: RequestsInMemory) -> None:
     server.put(POD, {"metadata": {"name": "p", "uid": "another"}})
 
-    assert await Writer(server, ManualClock()).evict(pod("p")) == 0.0
+    assert await Writer(server, ManualClock()).evict(pod("p")) is None
     await Writer(server, ManualClock()).end(pod("p"))
     assert POD in server.objects
 

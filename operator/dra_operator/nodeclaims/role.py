@@ -72,7 +72,7 @@ class NodeClaimsRole:
         self._writer = Writer(requests, time.monotonic)
         self._places = Places(cache, settings.feature_gates)
         self._queue: WorkQueue[Task] = WorkQueue()
-        self._stepper = Stepper(self._writer, recorder)
+        self._stepper = Stepper(self._writer, recorder, time.monotonic)
 
     def changed(self, value: KubernetesObject) -> None:
         """Have everything looked at that the object concerns."""

@@ -5,9 +5,11 @@ import time
 from dra_operator.events import Notice, Recorder, Regarding, Severity
 from dra_operator.logs import log
 from dra_operator.metrics import NODECLAIM_STEPS
-from dra_operator.nodeclaims.writer import Writer
+from dra_operator.nodeclaims.writer import Blocked, Writer
+from dra_operator.pacing import Clock
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType, Delete, Evict, Protect, Release, Step, Wait
 from dra_scheduling.nodeclaims.steps import Notice as Told
 from dra_scheduling.nodeclaims.times import seconds_of
@@ -24,7 +26,8 @@ _log = log("nodeclaims")
 class Stepper:
     """Steps as requests and Events."""
 
-    def __init__(self, writer: Writer, recorder: Recorder) -> None:
+    def __init__(self, writer: Writer, recorder: Recorder, clock: Clock) -> None:
+        self._clock = clock
         self._writer = writer
         self._recorder = recorder
         self._told: dict[tuple[str, str], None] = {}
@@ -75,19 +78,21 @@ class Stepper:
             self._tell(concerned, notice)
 
     async def _evict(self, claim: NodeClaim, step: Evict) -> float:
-        pauses = [RECHECK_SECONDS]
-        for pod in step.pods:
-            pause = await self._writer.evict(pod)
-            if pause:
-                pauses.append(pause)
-                message = f"pod {pod.key} may not be evicted now: its budget is used up"
-                self._tell_once(claim, pod.metadata.uid, Told(reason=EVICTION_BLOCKED, message=message))
+        blocked = [found for pod in step.pods if (found := await self._evict_pod(claim, pod)) is not None]
         for pod in step.forced:
             await self._writer.end(pod)
         until = _pause_until(step.until)
+        pauses = [one.until - self._clock() for one in blocked] + ([until] if until is not None else [])
         # Where all that is left is blocked there is no need to look before the first pause is over.
-        pauses = pauses[1:] if len(pauses) > len(step.pods) and not step.forced else pauses
-        return min([*pauses, *([until] if until is not None else [])])
+        is_under_way = len(blocked) < len(step.pods) or bool(step.forced)
+        return max(0.0, min([*pauses, RECHECK_SECONDS] if is_under_way else pauses))
+
+    async def _evict_pod(self, claim: NodeClaim, pod: Pod) -> Blocked | None:
+        found = await self._writer.evict(pod)
+        if found is not None:
+            message = f"pod {pod.key} may not be evicted now: {found.why}"
+            self._tell_once(claim, pod.metadata.uid, Told(reason=EVICTION_BLOCKED, message=message))
+        return found
 
     def _tell_once(self, value: KubernetesObject, uid: str, notice: Told) -> None:
         if (uid, notice.reason) in self._told:

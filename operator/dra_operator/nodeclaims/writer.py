@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from dra_binder.errors import ConflictError, MissingError, ThrottledError
+from dra_binder.errors import ConflictError, MissingError, ThrottledError, UnclearError
 from dra_operator.api import Json
 from dra_operator.kinds import INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, NODES, PODS, Resource
 from dra_operator.kube.ports import MERGE_PATCH, Requests
@@ -30,8 +30,9 @@ MOST_REMEMBERED = 10_000
 
 
 class Blocked(msgspec.Struct, frozen=True):
-    """A pod whose eviction was refused: how often in a row, and when it is worth another try."""
+    """A pod whose eviction was refused: why, how often in a row, and when it is worth another try."""
 
+    why: str
     times: int
     until: float
 
@@ -117,13 +118,12 @@ class Writer:
         except MissingError:
             return
 
-    async def evict(self, pod: Pod) -> float:
-        """Ask for the pod's eviction; return after how many seconds it is worth another try, 0 if it was granted."""
+    async def evict(self, pod: Pod) -> Blocked | None:
+        """Ask for the pod's eviction, unless it is too early to ask again; None if it was granted."""
         uid = pod.metadata.uid
         before = self._blocked.get(uid)
-        now = self._clock()
-        if before is not None and before.until > now:
-            return before.until - now
+        if before is not None and before.until > self._clock():
+            return before
         body: Json = {
             "apiVersion": "policy/v1",
             "kind": "Eviction",
@@ -135,10 +135,11 @@ class Writer:
         except (MissingError, ConflictError):
             # Gone, or another one of that name.
             pass
-        except ThrottledError as error:
-            return self._refused(uid, before, now, error.retry_after)
+        except (ThrottledError, UnclearError) as error:
+            # The server's answer to a pod that two budgets protect is an internal error.
+            return self._refused(uid, before, error)
         self._blocked.pop(uid, None)
-        return 0.0
+        return None
 
     async def end(self, pod: Pod) -> None:
         """Delete the pod, whatever budgets say; it has its own time to end."""
@@ -148,13 +149,14 @@ class Writer:
         except (MissingError, ConflictError):
             return
 
-    def _refused(self, uid: str, before: Blocked | None, now: float, asked: float) -> float:
+    def _refused(self, uid: str, before: Blocked | None, error: ThrottledError | UnclearError) -> Blocked:
         times = 1 if before is None else before.times + 1
+        asked = error.retry_after if isinstance(error, ThrottledError) else 0.0
         pause = min(LONGEST_EVICTION_PAUSE, max(FIRST_EVICTION_PAUSE * 2.0 ** min(times - 1, 8), asked))
         if len(self._blocked) >= MOST_REMEMBERED:
             self._blocked.clear()
-        self._blocked[uid] = Blocked(times, now + pause)
-        return pause
+        found = self._blocked[uid] = Blocked(str(error), times, self._clock() + pause)
+        return found
 
     async def _patch(self, resource: Resource, value: KubernetesObject, body: Json, subresource: str = "") -> None:
         metadata = value.metadata

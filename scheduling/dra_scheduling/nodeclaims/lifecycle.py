@@ -89,7 +89,9 @@ def next_step(at: Situation) -> Step:
 
 
 def _with_node(at: Situation, node: Node) -> Step:
-    if not _holds(at.claim, REGISTERED) and (registration := _registration(at.claim, node)) is not None:
+    # A node that was deleted and came back has to begin anew.
+    is_new = not _holds(at.claim, REGISTERED) or REGISTERED_LABEL not in node.metadata.labels
+    if is_new and (registration := _registration(at.claim, node)) is not None:
         return registration
     return _settled(at, node) if _holds(at.claim, INITIALIZED) else _initializing(at, node)
 
@@ -122,7 +124,9 @@ def _without_node(at: Situation, launched: Condition, *, is_registered: bool) ->
     if is_registered and not at.nodes:
         name = at.claim.status.node_name
         return Delete(notices=(Notice(reason="NodeGone", message=f"node {name} is gone"),), unless_node=name)
-    deadline = seconds_of(launched.last_transition_time) + at.deadlines.registration
+    # A provider that does not say when it launched the machine did so after the NodeClaim was there.
+    begun = max(seconds_of(launched.last_transition_time), seconds_of(at.claim.metadata.creation_timestamp))
+    deadline = begun + at.deadlines.registration
     if not is_registered and at.is_over(deadline):
         message = f"no node has registered within {at.deadlines.registration:g} s of the launch"
         return Delete(notices=(Notice(reason="RegistrationTimeout", message=message),))
@@ -195,7 +199,8 @@ def _open(at: Situation, node: Node) -> Step:
 
 def _settled(at: Situation, node: Node) -> Step:
     if node.metadata.labels.get(INITIALIZED_LABEL) != "true":
-        return ChangeNode(name=node.name, uid=node.metadata.uid, labels={INITIALIZED_LABEL: "true"})
+        unmet = first_unmet(at.claim, node, at.drivers, at.slices)
+        return (_opening(node) if unmet is None else None) or Wait()
     said = at.claim.condition(DEVICES_AS_PROMISED)
     counted = None
     if said is not None and at.instance_type is not None:

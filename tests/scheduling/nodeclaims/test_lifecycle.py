@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.nominations import REQUESTED_DRIVERS
-from dra_scheduling.model.base import ObjectMeta
+from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimResources, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.nodeselection import Taint
-from dra_scheduling.model.pods import Node, NodeCondition
+from dra_scheduling.model.pods import Node, NodeCondition, NodeStatus
 from dra_scheduling.nodeclaims import (
     ChangeNode,
     ChangeStatus,
@@ -37,6 +37,8 @@ LATE = "2026-01-01T01:00:00Z"
 OWNED = ObjectMeta(
     name="c1", uid="uid-c1", creation_timestamp=CREATED, labels={"zone": "a"}, finalizers=("karpenter.sh/termination",)
 )
+REGISTERED_ONLY = {"karpenter.sh/registered": "true"}
+OPEN = {"karpenter.sh/initialized": "true", "karpenter.sh/registered": "true"}
 STARTING = Taint(key="example.com/starting", effect="NoSchedule")
 TYPE = read_as(
     InstanceType,
@@ -72,9 +74,11 @@ def registered(
     return claim(condition("Registered", at=REGISTERED), *conditions, drivers=drivers, spec=spec)
 
 
-def machine(*taints: Taint, ready: str = "True", labels: Mapping[str, str] | None = None) -> Node:
-    """The node n1 of a NodeClaim, as it registers."""
+def machine(*taints: Taint, ready: str = "True", labels: Mapping[str, str] = REGISTERED_ONLY) -> Node:
+    """The node n1 of a NodeClaim, registered unless labels say otherwise."""
     made = node("n1", taints=taints, labels=labels)
+    owner = OwnerReference(kind="NodeClaim", name="c1", uid="uid-c1") if labels else None
+    made = replace(made, metadata=replace(made.metadata, owner_references=(owner,) if owner else ()))
     kubelet = NodeCondition(type="Ready", status=ready, reason="KubeletSays", last_transition_time=REGISTERED)
     return replace(made, status=replace(made.status, conditions=(kubelet,)))
 
@@ -156,7 +160,7 @@ def test_a_node_is_registered_in_one_write() -> None:
     taint = Taint(key="example.com/mine", effect="NoSchedule")
     of = claim(spec={"taints": (taint,), "startup_taints": (STARTING,)})
 
-    step = next_step(situation(of, machine(UNREGISTERED_TAINT, STARTING)))
+    step = next_step(situation(of, machine(UNREGISTERED_TAINT, STARTING, labels={})))
 
     assert isinstance(step, ChangeNode)
     assert step.labels == {"zone": "a", "karpenter.sh/registered": "true"}
@@ -166,9 +170,9 @@ def test_a_node_is_registered_in_one_write() -> None:
 
 def test_a_startup_taint_that_somebody_took_off_stays_off() -> None:
     of = claim(spec={"startup_taints": (STARTING,)})
-    node_without_owner = machine(labels={"karpenter.sh/registered": "true"})
+    half_done = replace(machine(), metadata=replace(machine().metadata, owner_references=()))
 
-    step = next_step(situation(of, node_without_owner))
+    step = next_step(situation(of, half_done))
 
     assert isinstance(step, ChangeNode)
     assert step.added == ()
@@ -178,7 +182,7 @@ def test_a_startup_taint_that_somebody_took_off_stays_off() -> None:
     ("node", "spec", "expected"),
     [
         (machine(ready="Unknown"), {}, "NodeNotReady"),
-        (node("n1"), {}, "NodeNotReady"),
+        (replace(machine(), status=NodeStatus()), {}, "NodeNotReady"),
         (machine(STARTING), {"startup_taints": (STARTING,)}, "StartupTaintsExist"),
         (machine(STARTING), {}, "DRADriverPoolsNotPublished"),
         (
@@ -220,7 +224,7 @@ def test_where_nodes_do_not_wait_for_drivers_the_annotation_says_nothing() -> No
 
 
 def test_the_label_comes_before_the_condition() -> None:
-    open_node = machine(labels={"karpenter.sh/initialized": "true"})
+    open_node = machine(labels=OPEN)
     slices = published("gpu-0", "gpu-1")
 
     assert isinstance(next_step(situation(registered(), machine(), slices=slices)), ChangeNode)
@@ -301,7 +305,7 @@ def test_every_failure_in_a_row_doubles_the_pause(failures: int, pause: int) -> 
 
 def test_a_node_with_its_devices_ends_a_row_of_failures() -> None:
     ready = registered(condition("Initialized"), condition("DevicesAsPromised"))
-    opened = machine(labels={"karpenter.sh/initialized": "true"})
+    opened = machine(labels=OPEN)
     before, after = (
         replace(TYPE, status=replace(TYPE.status, device_failures=1, retry_after=time))
         for time in ("2026-01-01T00:05:30Z", "2026-01-01T00:06:30Z")
@@ -321,7 +325,7 @@ def test_a_node_with_its_devices_ends_a_row_of_failures() -> None:
     ids=["too few", "too many", "others"],
 )
 def test_devices_that_differ_from_the_promise_are_told(names: tuple[str, ...], reason: str) -> None:
-    opened = machine(labels={"karpenter.sh/initialized": "true"})
+    opened = machine(labels=OPEN)
 
     step = next_step(situation(registered(), opened, slices=published(*names), kind=TYPE))
 
@@ -332,7 +336,7 @@ def test_devices_that_differ_from_the_promise_are_told(names: tuple[str, ...], r
 
 def test_devices_that_come_later_make_good() -> None:
     lacking = registered(condition("Initialized"), condition("DevicesAsPromised", "False", reason="DevicesMissing"))
-    opened = machine(labels={"karpenter.sh/initialized": "true"})
+    opened = machine(labels=OPEN)
     status = replace(TYPE.status, device_failures=1, retry_after=LATE)
     kind = replace(TYPE, status=status)
 
@@ -343,7 +347,7 @@ def test_devices_that_come_later_make_good() -> None:
 
 def test_a_driver_that_restarts_changes_nothing() -> None:
     ready = registered(condition("Initialized"), condition("DevicesAsPromised"))
-    opened = machine(labels={"karpenter.sh/initialized": "true"})
+    opened = machine(labels=OPEN)
 
     assert next_step(situation(ready, opened, slices=NodeSlices(), kind=TYPE)) == Wait()
 
@@ -355,6 +359,16 @@ def test_a_claim_whose_node_has_gone_goes_unless_the_server_still_has_it() -> No
 
     assert isinstance(step, Delete)
     assert step.unless_node == "n1"
+
+
+def test_a_node_that_was_deleted_and_came_back_begins_anew() -> None:
+    ready = registered(condition("Initialized"), condition("DevicesAsPromised"))
+    back = next_step(situation(ready, machine(UNREGISTERED_TAINT, labels={})))
+
+    assert isinstance(back, ChangeNode)
+    assert back.removed == (UNREGISTERED_TAINT,)
+    assert next_step(situation(ready, machine())) == Wait()
+    assert isinstance(next_step(situation(ready, machine(), slices=published("gpu-0"))), ChangeNode)
 
 
 def test_of_foreign_claims_only_the_drivers_taint_is_taken_off() -> None:
