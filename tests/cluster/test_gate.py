@@ -2,7 +2,7 @@ import pytest
 
 from dra_cluster import objects
 from dra_cluster.machines import TYPES, Machines
-from dra_cluster.world import NODES
+from dra_cluster.world import NODES, World
 
 NOT_PUBLISHED = "DRADriverPoolsNotPublished"
 EMPTY = "DRADriverPoolsEmpty"
@@ -109,3 +109,17 @@ def test_devices_that_are_not_there_are_told_and_counted(machines: Machines, nod
 
     assert machines.world.mirror.until(failures, "the failure to be counted") == 1
     machines.world.told(node, "DevicesMissing", "gpu-1")
+
+
+def test_nothing_that_a_node_publishes_is_given_out_before_it_is_open(world: World, machines: Machines) -> None:
+    machines.instance_type()
+    template = world.gpu_template(world.gpu_class())
+    name = machines.up("n", world.driver)
+    world.publish(name, objects.numbered(1), stem="a", count=2)
+    machines.until(name, "Initialized", "Unknown", NOT_PUBLISHED)
+    world.pod("p", objects.from_template("gpu", template))
+    world.pending("p", "still being set up")
+    world.publish(name, objects.numbered(1, first=1), stem="b", count=2)
+
+    assert world.bound("p") == name
+    assert machines.is_open(name)
