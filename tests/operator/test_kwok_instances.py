@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from dra_operator.kwok.instances import Catalogue, chosen
+from dra_operator.kwok.instances import Catalogue
 from dra_operator.kwok.objects import address, node_of
 from dra_scheduling.features import DEFAULT_FEATURES
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.nodeclaims.launching import chosen
 from dra_scheduling.wire import read_as
 
 TYPE, ZONE, KIND = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "karpenter.sh/capacity-type"

@@ -2,7 +2,7 @@
 
 from dra_operator.events import Notice, Recorder, Regarding, Severity
 from dra_operator.kwok.behaviour import Behaviour
-from dra_operator.kwok.instances import FINALIZER, Catalogue, chosen, is_decided
+from dra_operator.kwok.instances import FINALIZER, Catalogue, is_decided
 from dra_operator.kwok.objects import condition_status, launched_status
 from dra_operator.kwok.pauses import Pauses
 from dra_operator.kwok.places import Places
@@ -12,6 +12,7 @@ from dra_operator.logs import log
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node
+from dra_scheduling.nodeclaims.launching import chosen
 from dra_scheduling.nodeclaims.names import DRAINED, LAUNCHED, REGISTERED
 
 NO_CAPACITY = "InsufficientCapacity"
