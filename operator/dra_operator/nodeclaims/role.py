@@ -127,7 +127,7 @@ class NodeClaimsRole:
         match task.subject:
             case Subject.CLAIM:
                 claim = self._cache.get(NodeClaim, ObjectKey("", task.name))
-                if claim is not None:
+                if claim is not None and self._mode is not NodeClaimsMode.PLAN:
                     await self._look_at_claim(claim)
             case Subject.POOL:
                 await self._look_at_pool(task.name)
@@ -146,8 +146,6 @@ class NodeClaimsRole:
             expanded=expanded,
             deadlines=self._deadlines,
         )
-        if self._mode is NodeClaimsMode.PLAN:
-            return
         if not (is_own(claim) and self._mode is NodeClaimsMode.OWN):
             step = gate_step(at)
         elif claim.metadata.is_deleting:

@@ -1,7 +1,9 @@
 """Takes steps, tells of them, and says when the NodeClaim is to be looked at again."""
 
 import time
+from http import HTTPStatus
 
+from dra_binder.errors import ApiError
 from dra_operator.events import Notice, Recorder, Regarding, Severity
 from dra_operator.logs import log
 from dra_operator.metrics import NODECLAIM_STEPS
@@ -19,6 +21,9 @@ RECHECK_SECONDS = 1.0
 """The news of a write leads on to the next step; this is for news that does not come."""
 MOST_REMEMBERED = 10_000
 EVICTION_BLOCKED = "EvictionBlocked"
+STEP_REFUSED = "StepRefused"
+REFUSED = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY})
+Write = ChangeNode | ChangeStatus | ChangeType | Delete | Protect | Release
 
 _log = log("nodeclaims")
 
@@ -45,18 +50,21 @@ class Stepper:
         if isinstance(step, Evict):
             pause = await self._evict(claim, step)
         else:
-            await self._write(claim, step, instance_type)
+            await self._write_or_tell(claim, step, instance_type)
             pause = RECHECK_SECONDS
         NODECLAIM_STEPS.labels(type(step).__name__).inc()
         line.info("step", node=claim.status.node_name)
         return pause
 
-    async def _write(
-        self,
-        claim: NodeClaim,
-        step: ChangeNode | ChangeStatus | ChangeType | Delete | Protect | Release,
-        instance_type: InstanceType | None,
-    ) -> None:
+    async def _write_or_tell(self, claim: NodeClaim, step: Write, instance_type: InstanceType | None) -> None:
+        try:
+            await self._write(claim, step, instance_type)
+        except ApiError as error:
+            if error.code in REFUSED:
+                self._tell_once(claim, claim.metadata.uid, Told(reason=STEP_REFUSED, message=str(error)))
+            raise
+
+    async def _write(self, claim: NodeClaim, step: Write, instance_type: InstanceType | None) -> None:
         concerned: KubernetesObject = claim
         match step:
             case ChangeNode():

@@ -179,7 +179,9 @@ def _node_patch(node: Mapping[str, Any], step: ChangeNode) -> Json | None:
     removed = {(one.key, one.effect) for one in step.removed}
     taints = [one for one in before if (one["key"], one["effect"]) not in removed]
     there = {(one["key"], one["effect"]) for one in taints}
-    taints += [write_value(one) for one in step.added if (one.key, one.effect) not in there]
+    # The server refuses a node that has one twice.
+    added = {(one.key, one.effect): one for one in step.added if (one.key, one.effect) not in there}
+    taints += [write_value(one) for one in added.values()]
     if not patch and taints == before:
         return None
     guard = {"uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"]}

@@ -31,6 +31,8 @@ from dra_scheduling.nodeclaims.names import (
     UNREGISTERED_TAINT,
 )
 from dra_scheduling.nodeclaims.nodeslices import NodeSlices
+from dra_scheduling.nodeclaims.poolchecks import requirement_faults
+from dra_scheduling.nodeclaims.poolstatus import validation
 from dra_scheduling.nodeclaims.promises import MISSING, compared, failed, succeeded
 from dra_scheduling.nodeclaims.steps import ChangeNode, ChangeStatus, Delete, Notice, Protect, Step, Wait
 from dra_scheduling.nodeclaims.times import seconds_of, time_of
@@ -115,7 +117,8 @@ def _launching(at: Situation, launched: Condition | None) -> Step:
         return Delete(notices=(Notice(reason="LaunchFailed", message=launched.message or launched.reason),))
     deadline = seconds_of(at.claim.metadata.creation_timestamp) + at.deadlines.launch
     if not at.is_over(deadline):
-        return Wait(until=time_of(deadline))
+        faults = tuple(requirement_faults(at.claim.spec.requirements, {}, "spec.requirements"))
+        return (_shown(at, (validation(faults),)) if faults else None) or Wait(until=time_of(deadline))
     message = f"no provider has launched it within {at.deadlines.launch:g} s"
     return Delete(notices=(Notice(reason="LaunchTimeout", message=message),))
 

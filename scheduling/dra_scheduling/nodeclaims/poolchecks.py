@@ -1,7 +1,7 @@
-"""What is wrong with a NodePool, as far as a schema cannot tell; other pools do without it."""
+"""What is wrong with NodePools and requirements, as far as a schema cannot tell."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from dra_scheduling.instancetypes import Fault
 from dra_scheduling.inventory.templates import required
@@ -13,6 +13,7 @@ from dra_scheduling.requirements import Requirement, under_present_name, whole_n
 
 TEMPLATE = "spec.template.spec"
 OWN_LABELS = (NODE_POOL_LABEL, "kubernetes.io/hostname")
+NOT_CHOSEN = "is set for every node and cannot be chosen"
 LIST_OPERATORS = frozenset({"In", "NotIn"})
 PRESENCE_OPERATORS = frozenset({"Exists", "DoesNotExist"})
 NODES = re.compile(r"(100|[0-9]{1,2})%|[0-9]+")
@@ -26,29 +27,36 @@ def pool_faults(pool: NodePool) -> tuple[Fault, ...]:
     return (*_requirement_faults(pool), *_duration_faults(pool), *_budget_faults(pool), *_limit_faults(pool))
 
 
-def _requirement_faults(pool: NodePool) -> Iterator[Fault]:
-    labels = pool.spec.template.metadata.labels
+def requirement_faults(
+    requirements: Iterable[NodeRequirement], labels: Mapping[str, str], path: str
+) -> Iterator[Fault]:
+    """Yield what is wrong with requirements that are written at that path, given labels that are certain."""
     known = {key: Requirement(key=key, values=frozenset((one,))) for key, one in labels.items()}
-    for key in OWN_LABELS:
-        if key in labels:
-            yield Fault(f'spec.template.metadata.labels["{key}"]', "is set for every node and cannot be chosen")
-    for number, one in enumerate(pool.spec.template.spec.requirements):
-        path = f"{TEMPLATE}.requirements[{number}]"
-        own = list(_own_faults(one, path))
+    for number, one in enumerate(requirements):
+        own = list(_own_faults(one, f"{path}[{number}]"))
         yield from own
         if own:
             continue
         wanted = under_present_name(required((one,))[0])
         both = known[wanted.key].intersect(wanted) if wanted.key in known else wanted
         if both.is_impossible:
-            yield Fault(path, f"contradicts the labels or requirements before it: {one.key} cannot be both")
+            yield Fault(f"{path}[{number}]", f"contradicts what is before it: {one.key} cannot be both")
         else:
             known[wanted.key] = both
 
 
+def _requirement_faults(pool: NodePool) -> Iterator[Fault]:
+    labels, requirements = pool.spec.template.metadata.labels, pool.spec.template.spec.requirements
+    for key in OWN_LABELS:
+        if key in labels:
+            yield Fault(f'spec.template.metadata.labels["{key}"]', NOT_CHOSEN)
+    for number, one in enumerate(requirements):
+        if one.key in OWN_LABELS:
+            yield Fault(f"{TEMPLATE}.requirements[{number}].key", f"{one.key} {NOT_CHOSEN}")
+    yield from requirement_faults(requirements, labels, f"{TEMPLATE}.requirements")
+
+
 def _own_faults(one: NodeRequirement, path: str) -> Iterator[Fault]:
-    if one.key in OWN_LABELS:
-        yield Fault(f"{path}.key", f"{one.key} is set for every node and cannot be chosen")
     if one.operator in LIST_OPERATORS:
         if not one.values:
             yield Fault(f"{path}.values", f"operator {one.operator} needs values")

@@ -30,7 +30,7 @@ def pool_status(
     own = [claim for claim in claims if claim.metadata.labels.get(NODE_POOL_LABEL) == pool.name]
     faults = pool_faults(pool)
     conditions = pool.status.conditions
-    for one in (_valid(faults), _class_ready(pool, has_types=has_types), _ready(faults, has_types=has_types)):
+    for one in (validation(faults), _class_ready(pool, has_types=has_types), _ready(faults, has_types=has_types)):
         written = replace(one, last_transition_time=now, observed_generation=pool.metadata.generation)
         conditions = with_condition(conditions, written)
     present = [nodes[claim.status.node_name] for claim in own if claim.status.node_name in nodes]
@@ -39,12 +39,13 @@ def pool_status(
     return replace(pool.status, conditions=conditions, resources=resources, nodes=len(present))
 
 
-def _valid(faults: tuple[Fault, ...]) -> Condition:
+def validation(faults: tuple[Fault, ...]) -> Condition:
+    """Return the condition that names what is wrong, the first few of it."""
     if not faults:
         return Condition(type=VALID, status="True", reason=VALID)
     left = len(faults) - MOST_SHOWN
     text = "; ".join(map(str, faults[:MOST_SHOWN])) + (f"; and {left} more" if left > 0 else "")
-    return Condition(type=VALID, status="False", reason="NodePoolValidationFailed", message=text)
+    return Condition(type=VALID, status="False", reason="ValidationFailed", message=text)
 
 
 def _class_ready(pool: NodePool, *, has_types: bool) -> Condition:

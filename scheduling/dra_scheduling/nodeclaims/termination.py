@@ -72,7 +72,7 @@ def _eviction(left: list[Pod], end: float | None, time: float) -> Step:
         and pod.metadata.annotations.get(DO_NOT_DISRUPT) != "true"
         and (not others or pod.spec.priority_class_name not in LAST)
     ]
-    times = [*ending, *(one for one in forced_at.values() if one > time), *([end] if end is not None else [])]
+    times = [one for one in (*ending, *forced_at.values(), *((end,) if end is not None else ())) if one > time]
     until = time_of(min(times)) if times else ""
     if not evicted and not forced:
         return Wait(until=until)

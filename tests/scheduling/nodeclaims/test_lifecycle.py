@@ -10,7 +10,14 @@ from dra_scheduling.inventory.nominations import REQUESTED_DRIVERS
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.instancetypes import InstanceType
-from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimResources, NodeClaimSpec, NodeClaimStatus, NodeClassRef
+from dra_scheduling.model.nodeclaims import (
+    NodeClaim,
+    NodeClaimResources,
+    NodeClaimSpec,
+    NodeClaimStatus,
+    NodeClassRef,
+    NodeRequirement,
+)
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Node, NodeCondition, NodeStatus
 from dra_scheduling.nodeclaims import (
@@ -132,6 +139,17 @@ def test_a_claim_waits_for_its_provider_no_longer_than_its_time() -> None:
 
     assert next_step(situation(fresh)) == Wait(until="2026-01-01T00:05:00Z")
     assert told(next_step(situation(fresh, now="2026-01-01T00:05:00Z"))) == ["LaunchTimeout"]
+
+
+def test_a_claim_that_nobody_can_launch_says_what_is_wrong_with_it() -> None:
+    wanted = tuple(NodeRequirement(key="zone", operator="In", values=(value,)) for value in "ab")
+    fresh = replace(claim(spec={"requirements": wanted}), status=NodeClaimStatus())
+
+    step = next_step(situation(fresh))
+
+    assert said(step, "ValidationSucceeded") == ("False", "ValidationFailed")
+    assert isinstance(step, ChangeStatus)
+    assert step.status.conditions[0].message.startswith("spec.requirements[1]: contradicts")
 
 
 def test_a_claim_that_could_not_be_launched_goes_at_once() -> None:
