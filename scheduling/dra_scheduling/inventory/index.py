@@ -3,7 +3,7 @@
 Kept up to date object by object. What is found out of the pools and types is kept until one of them changes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -13,7 +13,7 @@ from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.machines import Machine, MachineTable
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS, Nominee, nominees_of, nominees_text
 from dra_scheduling.inventory.overhead import daemons_on
-from dra_scheduling.inventory.supply import bindings_of, machine_of
+from dra_scheduling.inventory.supply import machine_of
 from dra_scheduling.inventory.templates import OWN_GROUP, PoolTemplate, template_of
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.ids import ObjectKey
@@ -125,11 +125,7 @@ class Inventory:
         found = self._tables.get(template.name)
         if found is None:
             node_class = template.pool.spec.template.spec.node_class_ref.name
-            machines = (
-                self._less_daemons(machine_of(one), template)
-                for name, one in self._expanded.items()
-                if self._types[name].belongs_to(node_class)
-            )
+            machines = (self._less_daemons(machine_of(name, one), template) for name, one in self._of_class(node_class))
             usable = (one for one in machines if template.requirements.conflict(one.requirements) is None)
             found = self._tables[template.name] = MachineTable(usable)
         return found
@@ -137,15 +133,30 @@ class Inventory:
     def bindings(self) -> AttributeBindings:
         """Return which devices of which types will share attributes, in every pool."""
         if self._bindings is None:
-            pools = sorted(self._pools)
             self._bindings = AttributeBindings(
-                {scope: groups for one in self._expanded.values() for scope, groups in bindings_of(one, pools)}
+                {
+                    scope: groups
+                    for name, pool in sorted(self._pools.items())
+                    for _, one in self._of_class(pool.spec.template.spec.node_class_ref.name)
+                    for scope, groups in one.bindings(name).items()
+                }
             )
         return self._bindings
 
     def expanded(self, name: str) -> Expanded | None:
-        """Return what an instance type has, None where there is no usable type of that name."""
+        """Return what the InstanceType of that name has, None where there is no usable one."""
         return self._expanded.get(name)
+
+    def namesake(self, name: str) -> str:
+        """Return the InstanceType that is used in place of this one, empty if there is none.
+
+        Nodes of both would have one label. Of several that a node class could use, the first by name is used.
+        """
+        own = self._expanded.get(name)
+        if own is None:
+            return ""
+        alike = (other for other, one in self._expanded.items() if other < name and one.name == own.name)
+        return min((other for other in alike if self._types[other].shares_class_with(self._types[name])), default="")
 
     def instance_type(self, name: str) -> InstanceType | None:
         """Return an instance type as it is written."""
@@ -184,7 +195,9 @@ class Inventory:
     def _apply_type(self, value: InstanceType) -> Wake:
         before = self._types.get(value.name)
         self._types[value.name] = value
-        if before is not None and before.spec == value.spec and before.metadata.labels == value.metadata.labels:
+        if before is not None and before.spec == value.spec:
+            if before.metadata.labels != value.metadata.labels:
+                return self._forget_answers()
             # Whether its devices may be trusted now is in the status.
             return Wake.NOTHING if before.status == value.status else Wake.SUPPLY
         found = expand(value, self._features)
@@ -229,6 +242,15 @@ class Inventory:
         for nominee in nominees_of(claim):
             _take_out(self._nominated, nominee.uid, claim.name)
         _take_out(self._by_node, claim.status.node_name, claim.name)
+
+    def _of_class(self, node_class: str) -> Iterator[tuple[str, Expanded]]:
+        """Yield the types that node pools of a node class may use, by name; of those with one label the first."""
+        seen: set[str] = set()
+        for name in sorted(self._expanded):
+            one = self._expanded[name]
+            if one.name not in seen and self._types[name].belongs_to(node_class):
+                seen.add(one.name)
+                yield name, one
 
     def _less_daemons(self, machine: Machine, template: PoolTemplate) -> Machine:
         requirements = template.requirements.narrowed(machine.requirements)

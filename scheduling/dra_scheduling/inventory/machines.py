@@ -2,10 +2,12 @@
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from math import inf
 
 import msgspec
 
 from dra_scheduling.candidates import CandidateType
+from dra_scheduling.extended.names import is_extended_name
 from dra_scheduling.pools.bits import members
 from dra_scheduling.requirements import Requirement, Requirements
 from dra_scheduling.resources import Resources
@@ -23,17 +25,24 @@ class MachineOffering(msgspec.Struct, frozen=True, kw_only=True):
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """An instance type, or a node that exists: what it is like, what it has room for, and its devices by type.
 
+    `name` is what its nodes have as `node.kubernetes.io/instance-type`, `instance_type` the name of the InstanceType.
     `offerings` are those available, the cheapest first. `capacity` counts towards the limits of a NodePool;
     `allocatable` is what pods may take, in base units. Machines whose `alike` is the same have the same devices.
     """
 
     name: str
+    instance_type: str = ""
     requirements: tuple[Requirement, ...] = ()
     offerings: tuple[MachineOffering, ...] = ()
     allocatable: Mapping[str, int] = {}
     capacity: Mapping[str, int] = {}
     devices: CandidateType
     alike: int = 0
+
+    @property
+    def has_devices(self) -> bool:
+        """Whether pods could ask for devices of it, from a driver or by the name of a resource."""
+        return bool(self.devices.devices.pools) or any(map(is_extended_name, self.allocatable))
 
     def price_within(self, requirements: Requirements) -> float | None:
         """Return the lowest price under these requirements, None where the type cannot be had."""
@@ -53,11 +62,23 @@ class Kin(msgspec.Struct, frozen=True, kw_only=True):
 class MachineTable:
     """Some machines in the order of their names; sets of them are bits, and every question is answered once."""
 
-    __slots__ = ("_at_least", "_by_offer", "_candidates", "_offered", "_within", "everything", "kin", "machines")
+    __slots__ = (
+        "_at_least",
+        "_bit_of",
+        "_by_offer",
+        "_candidates",
+        "_offered",
+        "_within",
+        "everything",
+        "kin",
+        "machines",
+        "plain",
+    )
 
     def __init__(self, machines: Iterable[Machine]) -> None:
         self.machines: Sequence[Machine] = sorted(machines, key=lambda machine: machine.name)
         self.everything = (1 << len(self.machines)) - 1
+        self._bit_of = {machine.name: 1 << number for number, machine in enumerate(self.machines)}
         self._at_least: dict[str, tuple[list[int], list[int]]] = {}
         self._by_offer: dict[frozenset[str], tuple[tuple[frozenset[str], int], ...]] = {}
         self._offered: dict[Hashable, int] = {}
@@ -65,6 +86,7 @@ class MachineTable:
         self._within: dict[tuple[tuple[str, int], ...], int] = {}
 
         self.kin = tuple(_kin_of(self.machines))
+        self.plain = _bits(not machine.has_devices for machine in self.machines)
 
     def __len__(self) -> int:
         """The number of machines."""
@@ -106,8 +128,10 @@ class MachineTable:
 
     def named(self, names: Iterable[str]) -> int:
         """Return the set of the machines with these names."""
-        wanted = frozenset(names)
-        return sum(1 << number for number, machine in enumerate(self.machines) if machine.name in wanted)
+        mask = 0
+        for name in names:
+            mask |= self._bit_of.get(name, 0)
+        return mask
 
     def fitting(self, needs: Mapping[str, int]) -> int:
         """Return the machines that have room for so much (base units) in all."""
@@ -134,6 +158,24 @@ class MachineTable:
             found = _bits(one.price_within(requirements) is not None for one in self.machines)
             self._keep(self._offered, key, found)
         return found
+
+    def cheapest(self, mask: int, requirements: Requirements) -> float:
+        """Return the lowest price of a set of machines under these requirements, infinity where none can be had."""
+        prices = (machine.price_within(requirements) for machine in self.members(mask))
+        return min((price for price in prices if price is not None), default=inf)
+
+    def is_settled(self, mask: int, known: Requirements, wanted: Requirements) -> bool:
+        """Whether whatever can be had of these machines under `known` meets `wanted` anyway."""
+        if known == wanted:
+            return True
+        for machine in self.members(mask):
+            within = known.narrowed(machine.requirements)
+            for offering in machine.offerings:
+                if within.conflict(offering.requirements) is None:
+                    there = within.narrowed(offering.requirements)
+                    if not there.is_within(wanted.by_key.values()):
+                        return False
+        return True
 
     def by_price(self, mask: int, requirements: Requirements) -> tuple[Machine, ...]:
         """Return the machines of a set, the cheapest under these requirements first."""

@@ -1,20 +1,20 @@
 """From InstanceTypes made ready to machines that can be planned with."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from dra_scheduling.candidates import CandidateType, Scope
+from dra_scheduling.candidates import CandidateType
 from dra_scheduling.instancetypes import Expanded, offering_requirements
 from dra_scheduling.inventory.machines import Machine, MachineOffering
-from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.pods import Node
 from dra_scheduling.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity
 from dra_scheduling.resources import CPU
 
 
-def machine_of(expanded: Expanded) -> Machine:
-    """Return the machine that nodes of the type will be."""
+def machine_of(instance_type: str, expanded: Expanded) -> Machine:
+    """Return the machine that nodes of the InstanceType of that name will be."""
     return Machine(
         name=expanded.name,
+        instance_type=instance_type,
         requirements=tuple(expanded.requirements.by_key[key] for key in sorted(expanded.requirements.by_key)),
         offerings=tuple(
             MachineOffering(requirements=offering_requirements(one), price=one.price.nano / NANO_PER_UNIT)
@@ -37,12 +37,6 @@ def machine_of_node(node: Node, free: Mapping[str, int], devices: CandidateType)
         capacity=in_base_units(node.status.allocatable.items()),
         devices=devices,
     )
-
-
-def bindings_of(expanded: Expanded, pools: Iterable[str]) -> Iterator[tuple[Scope, tuple[frozenset[DeviceID], ...]]]:
-    """Yield which devices of the type will share an attribute, for each NodePool."""
-    for pool in pools:
-        yield from expanded.bindings(pool).items()
 
 
 def in_base_units(amounts: Iterable[tuple[str, Quantity]]) -> dict[str, int]:

@@ -123,6 +123,11 @@ class InstanceType(Value, frozen=True):
         written = (one for one in self.spec.requirements if one.key == INSTANCE_TYPE_LABEL and one.operator == "In")
         return next((one.values[0] for one in written if len(one.values) == 1), self.name)
 
+    def shares_class_with(self, other: "InstanceType") -> bool:
+        """Whether node pools of some node class may use both."""
+        own, others = self.metadata.labels.get(NODE_CLASS_LABEL), other.metadata.labels.get(NODE_CLASS_LABEL)
+        return own is None or others is None or own == others
+
     def belongs_to(self, node_class: str) -> bool:
         """Whether node pools of that node class may use it."""
         return self.metadata.labels.get(NODE_CLASS_LABEL, node_class) == node_class

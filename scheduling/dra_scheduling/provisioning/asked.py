@@ -42,6 +42,11 @@ class Asked:
         """The claims without devices that other pods may name, too."""
         return tuple(item.claim.key for item in self.resolved.unallocated if item.claim.metadata.controller is None)
 
+    @property
+    def known_keys(self) -> tuple[ObjectKey, ...]:
+        """The claims of the pod, those included that it would get for extended resources where it was asked so far."""
+        return tuple({claim.key: None for one in self._claims.values() for claim in one.claims})
+
     def claims(self, need: ExtendedNeed) -> PodClaims | None:
         """Return the pod's claims where its extended resources are served like this, None if there are none."""
         known = self._claims.get(need.special)

@@ -1,21 +1,36 @@
 """What keeps a pod from every host, and otherwise what it asks for."""
 
+from msgspec.structs import replace
+
+from dra_scheduling.candidates import Replanning
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.refusing import pod_refusal
+from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
+from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.wholepod import gate_refusal
-from dra_scheduling.podclaims import leftover_refusal, resolve
+from dra_scheduling.podclaims import ResolvedClaims, leftover_refusal, resolve
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.reasons import Refusal
 
+NOBODY_GOES = Replanning()
 
-def ask(cluster: Cluster, pod: Pod) -> Asked | Refusal:
-    """Return what the pod asks for, or what it waits for whatever nodes there are."""
+
+def ask(cluster: Cluster, pod: Pod, replanning: Replanning = NOBODY_GOES) -> Asked | Refusal:
+    """Return what the pod asks for, or what it waits for whatever nodes there are.
+
+    A pod that has a node is asked as it will be without one: its claims that are planned anew have no devices then.
+    """
+    if pod.spec.node_name:
+        return _asked(cluster, replace(pod, spec=replace(pod.spec, node_name="")), _anew(cluster, pod, replanning))
     claims = cluster.claims
     refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod))
     if refusal is not None:
         return refusal
-    resolved = resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
+    return _asked(cluster, pod, resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers))
+
+
+def _asked(cluster: Cluster, pod: Pod, resolved: ResolvedClaims | Refusal) -> Asked | Refusal:
     if isinstance(resolved, Refusal):
         return resolved
     refusal = pod_refusal(cluster, pod, resolved)
@@ -25,3 +40,20 @@ def ask(cluster: Cluster, pod: Pod) -> Asked | Refusal:
     if isinstance(shape, Refusal):
         return shape
     return Asked(pod, shape, resolved, cluster.classes, cluster.features)
+
+
+def _anew(cluster: Cluster, pod: Pod, replanning: Replanning) -> ResolvedClaims | Refusal:
+    claims = cluster.claims
+
+    def is_replanned(key: ObjectKey) -> bool:
+        claim = claims.get(key)
+        return claim is not None and replanning.concerns(claim)
+
+    def claim_of(key: ObjectKey) -> ResourceClaim | None:
+        claim = claims.get(key)
+        return replace(claim, status=ResourceClaimStatus()) if claim is not None and is_replanned(key) else claim
+
+    def allocation_of(key: ObjectKey) -> AllocationResult | None:
+        return None if is_replanned(key) else claims.intended_allocation(key)
+
+    return resolve(pod, claim_of, allocation_of, claims.intended_consumers)

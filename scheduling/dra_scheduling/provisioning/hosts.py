@@ -2,11 +2,14 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from dra_scheduling.allocation.budget import Budget
-from dra_scheduling.candidates import CandidateAllocator, CandidateType, Published, Replanning
+from dra_scheduling.candidates import CandidateAllocator, CandidateType, Published
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.inventory import MachineTable, nominees_of, requested_drivers
+from dra_scheduling.inventory.replacements import is_replacement
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
@@ -15,8 +18,10 @@ from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.provisioning.inflight import planned_nodes
 from dra_scheduling.provisioning.plannednode import Ground, Market, Origin, PlannedNode, Seat
+from dra_scheduling.provisioning.situation import Situation
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.requirements import Requirements
+from dra_scheduling.shapes.shape import ExtendedNeed
 
 
 class Hosts:
@@ -26,24 +31,24 @@ class Hosts:
     some (`replay`), because that means to search for them again.
     """
 
-    def __init__(self, cluster: Cluster, budget: Budget, now: str) -> None:
+    def __init__(self, cluster: Cluster, budget: Budget, now: str, situation: Situation) -> None:
         self._cluster = cluster
+        self._situation = situation
         self._now = now
         self._owed: dict[str, list[Asked]] = {}
         self._owing: dict[ObjectKey, str] = {}
         self._claims: dict[str, list[ObjectKey]] = {}
-        going = [pod.metadata.uid for pod in cluster.placements.pods.values() if _is_going(pod)]
-        replanning = Replanning.of(going, cluster.claims.values() if going else ())
-        settling = any(state.node.is_being_set_up for state in cluster.nodes.values())
-        ready = frozenset(name for name, state in cluster.nodes.items() if not state.node.is_being_set_up)
-        published = Published(cluster.pools, ready if settling else None)
+        published = Published(cluster.pools, situation.ready)
         self.market = Market(
-            allocator=CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), replanning),
+            allocator=CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning),
             classes=cluster.classes,
             budget=budget,
         )
-        self.all: list[PlannedNode] = list(_emptying(cluster)) if going else []
-        for host in planned_nodes(cluster):
+        self.all: list[PlannedNode] = list(_emptying(cluster, situation))
+        for host in planned_nodes(cluster, situation.in_flight):
+            distrusted = self.distrusted(host.ground.table)
+            if distrusted:
+                host.ground = msgspec.structs.replace(host.ground, distrusted=distrusted)
             self._remember_nominated(host)
             self.all.append(host)
         self._shares_devices = any(True for _ in cluster.pools.wide())
@@ -66,15 +71,15 @@ class Hosts:
         for asked in owed:
             for key in asked.shared_claims:
                 self._owing.pop(key, None)
-        pods = [pod for pod in host.pods if pod.metadata.uid not in {one.pod.metadata.uid for one in owed}]
         for asked in owed:
             host.uncharge(asked)
-        host.pods = pods
         for asked in owed:
             seat = self._seat(host, asked)
             if seat is not None:
                 host.take(asked, seat, self.market)
                 self.placed(host, asked, seat)
+            else:
+                self._charge(host, asked)
         return True
 
     def placed(self, host: PlannedNode, asked: Asked, seat: Seat) -> None:
@@ -103,28 +108,39 @@ class Hosts:
         """Return the machines that have failed to publish their devices and are not to be tried again yet."""
         mask = 0
         for number, machine in enumerate(table.machines):
-            value = self._cluster.inventory.instance_type(machine.name)
+            value = self._cluster.inventory.instance_type(machine.instance_type)
             if value is not None and value.status.retry_after > self._now:
                 mask |= 1 << number
         return mask
 
     def _remember_nominated(self, host: PlannedNode) -> None:
         claim = self._cluster.inventory.claims[host.ground.name]
+        is_replacing = is_replacement(claim)
         for nominee in nominees_of(claim):
             pod = self._cluster.pod(nominee.key)
-            if pod is None or pod.metadata.uid != nominee.uid or not self._cluster.is_pending(pod):
+            if pod is None or pod.metadata.uid != nominee.uid or not self._is_to_come(pod, is_replacing=is_replacing):
                 continue
-            asked = ask(self._cluster, pod)
+            asked = ask(self._cluster, pod, self._situation.replanning)
             if isinstance(asked, Refusal):
                 continue
-            need = asked.shape.need_on(host.kind_of(asked.shape.extended), self._cluster.classes)
-            if isinstance(need, Refusal):
-                continue
-            host.charge(asked, need)
-            if asked.claims(need) is not None:
+            need = self._charge(host, asked)
+            if need is not None and asked.claims(need) is not None:
                 self._owed.setdefault(host.ground.name, []).append(asked)
                 for key in asked.shared_claims:
                     self._owing[key] = host.ground.name
+
+    def _charge(self, host: PlannedNode, asked: Asked) -> ExtendedNeed | None:
+        need = asked.shape.need_on(host.kind_of(asked.shape.extended), self._cluster.classes)
+        if isinstance(need, Refusal):
+            return None
+        host.charge(asked, need)
+        return need
+
+    def _is_to_come(self, pod: Pod, *, is_replacing: bool) -> bool:
+        """Whether the pod is still to take its room on the host that it was nominated to."""
+        if not pod.spec.node_name:
+            return self._cluster.is_pending(pod)
+        return is_replacing and pod.metadata.uid in self._situation.going
 
     def _replay_named(self, name: str) -> None:
         for host in self.all:
@@ -139,17 +155,14 @@ class Hosts:
         return None
 
 
-def _is_going(pod: Pod) -> bool:
-    return pod.metadata.is_deleting and bool(pod.spec.node_name)
-
-
-def _emptying(cluster: Cluster) -> Iterator[PlannedNode]:
+def _emptying(cluster: Cluster, situation: Situation) -> Iterator[PlannedNode]:
     """Yield the nodes that pods are about to leave, as they will be then, by name."""
-    names = {pod.spec.node_name for pod in cluster.placements.pods.values() if _is_going(pod)}
-    for name in sorted(names):
+    for name in sorted(situation.emptying - situation.closed):
         state = cluster.nodes.get(name)
         if state is not None and not state.node.is_being_set_up and not state.node.spec.unschedulable:
-            yield there(state)
+            host = there(state)
+            host.is_plain &= not any(pool.pinned for pool in cluster.pools.on_node(state.place))
+            yield host
 
 
 def there(state: NodeState) -> PlannedNode:

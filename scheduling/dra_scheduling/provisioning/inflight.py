@@ -1,12 +1,12 @@
 """Which NodeClaims are on their way, and what can be said of the nodes that they will be."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
 from dra_scheduling.candidates import CandidateType
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.nodestate import NodeState
+from dra_scheduling.cluster.nodestate import Charge, NodeState
 from dra_scheduling.inventory import Machine, MachineOffering, MachineTable, PoolTemplate
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL, required
@@ -40,12 +40,16 @@ def has_failed(claim: NodeClaim) -> bool:
     return any(one.type in ENDED and one.status == "False" for one in claim.status.conditions)
 
 
-def planned_nodes(cluster: Cluster) -> Iterator[PlannedNode]:
-    """Yield the nodes being set up, then the NodeClaims without a node, each kind the oldest first; without pods."""
-    claims = sorted(cluster.inventory.claims.values(), key=_age)
-    going = [claim for claim in claims if is_in_flight(cluster, claim)]
-    going.sort(key=lambda claim: claim.status.node_name not in cluster.nodes)
-    for claim in going:
+def in_flight(cluster: Cluster) -> tuple[NodeClaim, ...]:
+    """Return the NodeClaims whose nodes are being set up, then those without a node, each kind the oldest first."""
+    going = [claim for claim in cluster.inventory.claims.values() if is_in_flight(cluster, claim)]
+    going.sort(key=lambda claim: (claim.status.node_name not in cluster.nodes, *_age(claim)))
+    return tuple(going)
+
+
+def planned_nodes(cluster: Cluster, flying: Iterable[NodeClaim]) -> Iterator[PlannedNode]:
+    """Yield what these NodeClaims will be, without pods."""
+    for claim in flying:
         template = cluster.inventory.template(claim.metadata.labels.get(NODE_POOL_LABEL, ""))
         host = None if template is None else _host(cluster, claim, template)
         if host is not None:
@@ -59,14 +63,15 @@ def _age(claim: NodeClaim) -> tuple[bool, str, str]:
 
 def _host(cluster: Cluster, claim: NodeClaim, template: PoolTemplate) -> PlannedNode | None:
     state = cluster.nodes.get(claim.status.node_name)
+    if state is not None and state.node.spec.unschedulable:
+        return None
     table = cluster.inventory.table(template)
     labels = claim.metadata.labels if state is None else state.node.metadata.labels
     chosen = labels.get(INSTANCE_TYPE_LABEL)
     if chosen is not None:
         machine = next(table.members(table.named((chosen,))), None)
         return _of_one_type(claim, template, machine, state)
-    written = required(claim.spec.requirements)
-    requirements = template.requirements.narrowed(written)
+    requirements = _promised(claim)
     types = table.offered(requirements)
     if not types:
         return None
@@ -93,9 +98,6 @@ def _of_one_type(
         only = machine_of_node(state.node, state.allocatable, CandidateType(name=""))
     else:
         return None
-    labels = claim.metadata.labels if state is None else state.node.metadata.labels
-    own = [Requirement(key=key, values=frozenset((value,))) for key, value in labels.items()]
-    known = template.requirements.narrowed(required(claim.spec.requirements)).narrowed(own)
     ground = Ground(
         name=claim.name,
         origin=Origin.PLANNED if state is None else Origin.SETTING_UP,
@@ -104,16 +106,24 @@ def _of_one_type(
         taints=claim.spec.taints,
         node=None if state is None else state.place,
     )
-    requirements = known if state is None else Requirements.of_labels(state.node.metadata.labels)
-    return PlannedNode(ground, requirements, 1, {} if state is None else _taken(state))
+    if state is None:
+        return PlannedNode(ground, _promised(claim), 1, {})
+    # Of a known type the pods of DaemonSets are thought of already.
+    charges = [one for one in state.charges.values() if machine is None or not one.is_daemon]
+    host = PlannedNode(ground, Requirements.of_labels(state.node.metadata.labels), 1, _sum_of(charges))
+    host.ports = tuple(port for one in state.charges.values() for port in one.ports)
+    return host
 
 
-def _taken(state: NodeState) -> Mapping[str, int]:
-    """Return what pods on the node take; those of DaemonSets are thought of already."""
+def _promised(claim: NodeClaim) -> Requirements:
+    """Return what is known of the labels of the node: those that it has for certain, and what is required."""
+    certain = (Requirement(key=key, values=frozenset((value,))) for key, value in claim.metadata.labels.items())
+    return Requirements.of_new_node(*certain, *required(claim.spec.requirements))
+
+
+def _sum_of(charges: Iterable[Charge]) -> Mapping[str, int]:
     total: dict[str, int] = {}
-    for charge in state.charges.values():
-        if charge.is_daemon:
-            continue
+    for charge in charges:
         for name, amount in charge.amounts.items():
             total[name] = total.get(name, 0) + amount
     return total

@@ -11,26 +11,37 @@ from dra_scheduling.pools.selections import SelectorText, selection, wish
 from dra_scheduling.provisioning.inflight import has_failed
 from dra_scheduling.provisioning.plannednode import PlannedNode
 
+NODES = "nodes"
+
 
 class Limits:
     """What each NodePool still may make. A NodeClaim whose type is open counts with the most that it could be.
 
-    A limit may name any resource of a node, a DRA driver, or an extended resource that a DeviceClass serves: the latter
-    two count devices.
+    A limit may name `nodes`, any resource of a node, a DRA driver, or an extended resource that a DeviceClass serves:
+    the latter two count devices.
     """
 
-    __slots__ = ("_cluster", "_counts", "_left")
+    __slots__ = ("_cluster", "_counts", "_left", "_without", "_without_nodes")
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._left: dict[str, dict[str, int]] = {}
         self._counts: dict[tuple[str, str], int] = {}
+        self._without: Limits | None = None
+        self._without_nodes: frozenset[str] = frozenset()
+
+    def without(self, nodes: frozenset[str]) -> "Limits":
+        """Return what the pools still may make if these nodes are gone: what stands in for them takes their place."""
+        other = Limits(self._cluster)
+        other._counts = self._counts
+        other._without, other._without_nodes = self, nodes
+        return other
 
     def within(self, template: PoolTemplate, table: MachineTable) -> int:
         """Return the machines that the pool may still make."""
         if not template.limits:
             return table.everything
-        left = self._left_of(template, table)
+        left = self.left_of(template, table)
         return sum(
             1 << number
             for number, machine in enumerate(table.machines)
@@ -40,27 +51,37 @@ class Limits:
     def opened(self, template: PoolTemplate, host: PlannedNode) -> None:
         """Count a NodeClaim that was decided."""
         if template.limits:
-            self._subtract(template, self._left_of(template, host.ground.table), host.ground.table, host.types)
+            left = self.left_of(template, host.ground.table)
+            for name, amount in self._most_of(template, host.ground.table, host.types).items():
+                left[name] -= amount
 
-    def _left_of(self, template: PoolTemplate, table: MachineTable) -> dict[str, int]:
+    def left_of(self, template: PoolTemplate, table: MachineTable) -> dict[str, int]:
+        """Return how much of each limited resource is left, in base units."""
         left = self._left.get(template.name)
         if left is None:
-            left = self._left[template.name] = dict(template.limits)
+            left = self._left[template.name] = dict(self._total_of(template, table))
+            sign = 1 if self._without is not None else -1
             for claim in self._cluster.inventory.claims.values():
-                if claim.metadata.labels.get(NODE_POOL_LABEL) == template.name and not has_failed(claim):
-                    self._count(template, claim, left, table)
+                if self._is_to_count(template, claim):
+                    for name, amount in self._amounts_of(template, claim, table).items():
+                        left[name] += sign * amount
         return left
 
-    def _count(self, template: PoolTemplate, claim: NodeClaim, left: dict[str, int], table: MachineTable) -> None:
-        chosen = self._chosen(claim)
-        types = table.named(chosen)
+    def _total_of(self, template: PoolTemplate, table: MachineTable) -> dict[str, int]:
+        return template.limits if self._without is None else self._without.left_of(template, table)
+
+    def _is_to_count(self, template: PoolTemplate, claim: NodeClaim) -> bool:
+        if self._without is not None and claim.status.node_name not in self._without_nodes:
+            return False
+        return claim.metadata.labels.get(NODE_POOL_LABEL) == template.name and not has_failed(claim)
+
+    def _amounts_of(self, template: PoolTemplate, claim: NodeClaim, table: MachineTable) -> dict[str, int]:
+        types = table.named(self._chosen(claim))
         if types:
-            self._subtract(template, left, table, types)
-            return
+            return self._most_of(template, table, types)
         # Its type is not there any more: what it says of itself has to do.
-        for name, amount in in_base_units(claim.status.capacity.items()).items():
-            if name in left:
-                left[name] -= amount
+        said = {**in_base_units(claim.status.capacity.items()), NODES: 1}
+        return {name: amount for name, amount in said.items() if name in template.limits}
 
     def _chosen(self, claim: NodeClaim) -> tuple[str, ...]:
         label = claim.metadata.labels.get(INSTANCE_TYPE_LABEL)
@@ -69,13 +90,15 @@ class Limits:
         listed = (one for one in claim.spec.requirements if one.key == INSTANCE_TYPE_LABEL)
         return next((one.values for one in listed), ())
 
-    def _subtract(self, template: PoolTemplate, left: dict[str, int], table: MachineTable, types: int) -> None:
-        for name in template.limits:
-            left[name] -= max((self._amount(machine, name) for machine in table.members(types)), default=0)
+    def _most_of(self, template: PoolTemplate, table: MachineTable, types: int) -> dict[str, int]:
+        return {
+            name: max((self._amount(machine, name) for machine in table.members(types)), default=0)
+            for name in template.limits
+        }
 
     def _amount(self, machine: Machine, name: str) -> int:
         """Return how much of a resource a machine has, in base units; of devices, how many."""
-        own = machine.capacity.get(name)
+        own = 1 if name == NODES else machine.capacity.get(name)
         if own:
             return own
         key = (machine.name, name)

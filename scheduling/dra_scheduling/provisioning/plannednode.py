@@ -43,6 +43,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """What does not change of a host while pods are added to it.
 
     `min_values` are how many values of a label have to remain possible. `node` is set where a node exists.
+    `distrusted` are machines that pods with devices cannot rely on for the time being.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
     min_values: tuple[tuple[str, int], ...] = ()
     node: NodePlace | None = None
+    distrusted: int = 0
 
 
 class Market(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +76,7 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedNode:
     """A host with the pods planned for it. `types` are those of the table that it may still become, as bits."""
 
-    __slots__ = ("_charged", "devices_kept", "ground", "pods", "ports", "requirements", "types", "used")
+    __slots__ = ("_charged", "devices_kept", "ground", "is_plain", "pods", "ports", "requirements", "types", "used")
 
     def __init__(self, ground: Ground, requirements: Requirements, types: int, used: Mapping[str, int]) -> None:
         self.ground = ground
@@ -84,6 +86,8 @@ class PlannedNode:
         self.ports: tuple[HostPort, ...] = ()
         self.pods: list[Pod] = []
         self.devices_kept = False
+        self.is_plain = not types & ~ground.table.plain
+        """Whether it has no devices. Pods that need none go to such hosts first."""
         self._charged: dict[str, dict[str, int]] = {}
 
     def consider(self, asked: Asked, variant: Variant, market: Market) -> Seat | Refusal:
@@ -97,7 +101,18 @@ class PlannedNode:
         types = self._offered(self.types, requirements)
         if not types:
             return self._nothing_offered(variant)
+        if asked.shape.has_devices:
+            types &= ~self.ground.distrusted
+            if not types:
+                return _refusal("DevicesNotPublished", "its instance types have failed to publish their devices lately")
         return self._best_kind(asked, requirements, types, market)
+
+    def is_narrowed_by(self, seat: Seat) -> bool:
+        """Whether the seat rules out what a NodeClaim that is written already may still become."""
+        if self.ground.origin not in {Origin.PLANNED, Origin.SETTING_UP} or self.ground.node is not None:
+            return False
+        is_settled = self.ground.table.is_settled(self.types, self.requirements, seat.requirements)
+        return seat.types != self.types or not is_settled
 
     def take(self, asked: Asked, seat: Seat, market: Market) -> None:
         """Reserve what the seat says; types that left let go of their devices."""
@@ -119,9 +134,15 @@ class PlannedNode:
         self.pods.append(asked.pod)
 
     def uncharge(self, asked: Asked) -> None:
-        """Give back the room of a pod that was charged."""
-        for name, amount in self._charged.pop(asked.pod.metadata.uid, {}).items():
+        """Give back what a pod that was charged took."""
+        uid = asked.pod.metadata.uid
+        for name, amount in self._charged.pop(uid, {}).items():
             self.used[name] -= amount
+        ports = list(self.ports)
+        for port in asked.shape.ports:
+            ports.remove(port)
+        self.ports = tuple(ports)
+        self.pods = [pod for pod in self.pods if pod.metadata.uid != uid]
 
     def kind_of(self, names: frozenset[str]) -> frozenset[str]:
         """Return which of these resources its machines offer themselves; all of them agree once a pod is on it."""
@@ -161,14 +182,17 @@ class PlannedNode:
     def _best_kind(self, asked: Asked, requirements: Requirements, types: int, market: Market) -> Seat | Refusal:
         """Return a seat on machines that serve the pod's extended resources in the same way: one pod never mixes."""
         refusals: list[Refusal] = []
-        for kind, members in self.ground.table.by_offer(asked.shape.extended):
-            if not members & types:
+        kinds = [(kind, members & types) for kind, members in self.ground.table.by_offer(asked.shape.extended)]
+        if len(kinds) > 1:
+            kinds.sort(key=lambda one: self.ground.table.cheapest(one[1], requirements))
+        for kind, members in kinds:
+            if not members:
                 continue
             need = asked.shape.need_on(kind, market.classes)
             if isinstance(need, Refusal):
                 refusals.append(need)
                 continue
-            found = self._seat(asked, need, requirements, members & types, market)
+            found = self._seat(asked, need, requirements, members, market)
             if isinstance(found, Seat):
                 return found
             refusals.append(found)
@@ -201,6 +225,9 @@ class PlannedNode:
             return _refusal("NoInstanceType", text)
         if not self._has_choice(left, requirements):
             return self._too_little_choice()
+        preferred = left & self.ground.table.with_devices_of(_preferred(answer))
+        if preferred and self.ground.origin is Origin.NEW and self._has_choice(preferred, requirements):
+            left = preferred
         return Seat(types=left, requirements=requirements, need=need, allotment=answer)
 
     def _fitting(self, more: Resources) -> int:
@@ -235,6 +262,12 @@ class PlannedNode:
             found = Candidate.of_node_being_set_up(ground.node, candidates[0], ground.node_pool)
             return msgspec.structs.replace(found, name=ground.name)
         return Candidate.of_node_claim(ground.name, requirements, candidates, ground.node_pool)
+
+
+def _preferred(answer: Allotment) -> frozenset[str]:
+    """Return the types that serve the pod with the best alternatives that any of them has."""
+    best = min((one.choice for one in answer.served), default=())
+    return frozenset(one.name for one in answer.served if one.choice == best) or frozenset(answer.types)
 
 
 def _conflict_text(wanted: Requirement, known: Requirement) -> str:

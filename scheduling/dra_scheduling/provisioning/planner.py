@@ -24,10 +24,16 @@ from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.provisioning.nodeclaims import claim_name, extended, written
 from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
 from dra_scheduling.provisioning.plannednode import Ground, Market, Origin, PlannedNode, Seat
+from dra_scheduling.provisioning.situation import Situation
 from dra_scheduling.provisioning.wishes import Variant
 from dra_scheduling.reasons import SHOWN_REASONS, FoldedReason, Refusal, Wake, fold
 
 NO_NODE_POOL = Refusal(reason="NoNodePool", message="there is no NodePool that could make one", wake=Wake.SUPPLY)
+WRITTEN = Refusal(
+    reason="NodeClaimIsWritten",
+    message="it may still become a node that cannot take the pod",
+    wake=Wake.SUPPLY | Wake.NODE,
+)
 
 
 class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +68,7 @@ class _Tried:
     __slots__ = ("next_host", "refusals")
 
     def __init__(self) -> None:
-        self.next_host: dict[int, int] = {}
+        self.next_host: dict[tuple[int, bool | None], int] = {}
         self.refusals: dict[tuple[int, str], Refusal] = {}
 
     def note(self, number: int, where: str, refusal: Refusal) -> None:
@@ -73,17 +79,26 @@ class _Tried:
 class Planner:
     """One plan over the cluster as it stands; the cluster must not change until it is through."""
 
-    def __init__(self, cluster: Cluster, options: PlanOptions) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: PlanOptions,
+        situation: Situation | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self._cluster = cluster
         self._options = options
-        self._hosts = Hosts(cluster, options.budget, options.now)
-        self._limits = Limits(cluster)
+        self._situation = situation if situation is not None else Situation.of(cluster)
+        self._hosts = Hosts(cluster, options.budget, options.now, self._situation)
+        self._limits = limits if limits is not None else Limits(cluster)
         self._tried: dict[Hashable, _Tried] = {}
         self._opened: dict[str, PoolTemplate] = {}
         self._joined: dict[str, list[Pod]] = {}
-        self._is_avoiding = any(
-            taint.effect == AVOIDING_EFFECT for one in cluster.inventory.templates() for taint in one.taints
-        )
+        taints = [
+            *(one.taints for one in cluster.inventory.templates()),
+            *(one.ground.taints for one in self._hosts.all),
+        ]
+        self._is_avoiding = any(taint.effect == AVOIDING_EFFECT for some in taints for taint in some)
 
     def run(self, pods: Iterable[Pod]) -> ProvisioningResult:
         """Return the plan for these pods, the largest of one priority first."""
@@ -95,25 +110,40 @@ class Planner:
             if kept is not None:
                 nominations.append(Nomination(pod=pod, node_claim=kept.name))
                 continue
-            found = ask(self._cluster, pod)
+            found = ask(self._cluster, pod, self._situation.replanning)
             if isinstance(found, Refusal):
                 refused.append(_unschedulable(pod, (found,)))
             else:
                 asked.append(found)
-        for one in sorted(asked, key=_order):
-            placed = self._place(one)
+        for one in sorted(asked, key=planning_order):
+            placed = self.place(one)
             if isinstance(placed, Nomination):
                 nominations.append(placed)
             else:
                 refused.append(_unschedulable(one.pod, placed))
         return ProvisioningResult(
-            created=tuple(self._created()),
+            created=tuple(map(self.write, self.opened)),
             extended=tuple(self._extended()),
             nominations=tuple(nominations),
             refused=tuple(refused),
         )
 
-    def _place(self, asked: Asked) -> Nomination | tuple[Refusal, ...]:
+    @property
+    def hosts(self) -> Hosts:
+        """The hosts of the plan, with the pods planned for them so far."""
+        return self._hosts
+
+    @property
+    def opened(self) -> tuple[PlannedNode, ...]:
+        """The NodeClaims that the plan would make, in order."""
+        return tuple(host for host in self._hosts.all if host.ground.name in self._opened)
+
+    def write(self, host: PlannedNode) -> NodeClaim:
+        """Return the NodeClaim that one of `opened` is to be."""
+        return written(host, self._opened[host.ground.name], self._hosts.drivers_of(host))
+
+    def place(self, asked: Asked) -> Nomination | tuple[Refusal, ...]:
+        """Return where the pod is planned from now on, or what every host has against it."""
         tried = self._tried.setdefault(asked.group, _Tried())
         for number, variant in enumerate(asked.variants):
             if not variant.avoids and not self._is_avoiding:
@@ -129,25 +159,46 @@ class Planner:
 
     def _on_known_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         self._hosts.replay_for(asked)
+        for is_plain in (None,) if asked.shape.has_devices else (True, False):
+            found = self._among_hosts(asked, number, variant, tried, is_plain=is_plain)
+            if found is not None:
+                return found
+        return None
+
+    def _among_hosts(
+        self, asked: Asked, number: int, variant: Variant, tried: _Tried, *, is_plain: bool | None
+    ) -> Nomination | None:
         market = self._hosts.market
-        place = tried.next_host.get(number, 0)
+        place = tried.next_host.get((number, is_plain), 0)
         while place < len(self._hosts.all):
             host = self._hosts.all[place]
-            seat = self._consider(host, asked, variant, market)
-            if isinstance(seat, Seat):
-                tried.next_host[number] = place
-                return self._take(host, asked, seat, market)
-            if host.ground.origin in {Origin.SETTING_UP, Origin.PLANNED}:
-                tried.note(number, host.ground.origin.value, seat)
+            if is_plain is None or host.is_plain is is_plain:
+                seat = self._consider(host, asked, variant, market)
+                if isinstance(seat, Seat):
+                    tried.next_host[number, is_plain] = place
+                    return self._take(host, asked, seat, market)
+                if host.ground.origin in {Origin.SETTING_UP, Origin.PLANNED}:
+                    tried.note(number, host.ground.origin.value, seat)
             place += 1
-            tried.next_host[number] = place
+            tried.next_host[number, is_plain] = place
         return None
 
     def _consider(self, host: PlannedNode, asked: Asked, variant: Variant, market: Market) -> Seat | Refusal:
-        first = host.consider(asked, variant, market)
-        if isinstance(first, Seat) and first.allotment is not None and self._hosts.replay(host):
-            return host.consider(asked, variant, market)
-        return first
+        found = host.consider(asked, variant, market)
+        if isinstance(found, Seat) and found.allotment is not None and self._hosts.replay(host):
+            found = host.consider(asked, variant, market)
+        return WRITTEN if isinstance(found, Seat) and host.is_narrowed_by(found) else found
+
+    def _open(self, host: PlannedNode, asked: Asked, variant: Variant) -> Seat | Refusal:
+        """Return a seat on a NodeClaim that is not written yet, without devices where the pod needs none."""
+        every, plain = host.types, host.types & host.ground.table.plain
+        if plain and plain != every and not asked.shape.has_devices:
+            host.types = plain
+            found = host.consider(asked, variant, self._hosts.market)
+            if isinstance(found, Seat):
+                return found
+            host.types = every
+        return host.consider(asked, variant, self._hosts.market)
 
     def _on_new_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         for template in self._cluster.inventory.templates():
@@ -155,12 +206,12 @@ class Planner:
             if (number, where) in tried.refusals:
                 continue
             host = self._new_host(template, asked)
-            seat = host if isinstance(host, Refusal) else host.consider(asked, variant, self._hosts.market)
+            seat = host if isinstance(host, Refusal) else self._open(host, asked, variant)
             if isinstance(host, PlannedNode) and isinstance(seat, Seat):
-                tried.next_host[number] = len(self._hosts.all)
                 self._hosts.all.append(host)
                 self._opened[host.ground.name] = template
                 nomination = self._take(host, asked, seat, self._hosts.market)
+                host.is_plain = not host.types & ~host.ground.table.plain
                 self._limits.opened(template, host)
                 return nomination
             if isinstance(seat, Refusal):
@@ -175,10 +226,6 @@ class Planner:
         types = self._limits.within(template, table)
         if not types:
             return _supply("LimitReached", "its limits are reached")
-        if asked.shape.has_devices:
-            types &= ~self._hosts.distrusted(table)
-            if not types:
-                return _supply("DevicesNotPublished", "its instance types have failed to publish their devices lately")
         ground = Ground(
             name=self._free_name(template, asked.pod),
             origin=Origin.NEW,
@@ -186,6 +233,7 @@ class Planner:
             node_pool=template.name,
             taints=template.taints,
             min_values=template.min_values,
+            distrusted=self._hosts.distrusted(table),
         )
         return PlannedNode(ground, template.requirements, types, {})
 
@@ -204,12 +252,6 @@ class Planner:
             self._joined.setdefault(host.ground.name, []).append(asked.pod)
         return Nomination(pod=asked.pod, node_claim=self._hosts.claim_name(host))
 
-    def _created(self) -> Iterator[NodeClaim]:
-        for host in self._hosts.all:
-            template = self._opened.get(host.ground.name)
-            if template is not None:
-                yield written(host, template, self._hosts.drivers_of(host))
-
     def _extended(self) -> Iterator[NodeClaim]:
         for host in self._hosts.all:
             pods = self._joined.get(host.ground.name)
@@ -218,7 +260,8 @@ class Planner:
                 yield extended(claim, pods, self._hosts.drivers_of(host))
 
 
-def _order(asked: Asked) -> tuple[object, ...]:
+def planning_order(asked: Asked) -> tuple[object, ...]:
+    """Return what orders pods that are planned together: the most urgent first, then the hardest to place."""
     requests = asked.shape.requests
     return (
         -asked.pod.spec.priority,

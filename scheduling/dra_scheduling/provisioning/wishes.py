@@ -1,19 +1,22 @@
 """What a pod wishes of a node that may not exist yet: one variant after the other, the preferred one first.
 
-A preference is held first and given up when nothing can be found for it, the lightest first, which is how Karpenter
-relaxes pods.
+A preference is a requirement until nothing can be found for it. Wishes are given up so that the sum of the weights of
+those that are held is as large as it can be, which is how kube-scheduler scores nodes.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import combinations
 
 import msgspec
 
-from dra_scheduling.model.nodeselection import NodeSelectorTerm
+from dra_scheduling.model.nodeselection import NodeSelectorTerm, PreferredSchedulingTerm
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.requirements import Requirement, merged, on_new_nodes, term_matches, under_present_name
 
 MAX_VARIANTS = 32
+"""So many are tried at most, unless more terms than that are required."""
+WEIGHED = 4
+"""Of so many of the heaviest wishes all combinations are tried; lighter ones are given up one by one before."""
 
 Terms = tuple[NodeSelectorTerm, ...]
 
@@ -36,28 +39,36 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def variants(pod: Pod) -> tuple[Variant, ...]:
-    """Return the pod's variants in the order in which they are to be tried, at most `MAX_VARIANTS`."""
+    """Return the pod's variants in the order in which they are to be tried.
+
+    Of required terms one is enough, so that every level of wishes is tried with each of them. `PreferNoSchedule` is
+    given up last.
+    """
     affinity = pod.spec.affinity.node_affinity
     selector = affinity.required_during_scheduling_ignored_during_execution
-    required = selector.node_selector_terms if selector is not None else ()
-    choices: list[Terms] = [(term,) for term in required] if selector is not None else [()]
-    preferred = sorted(
-        affinity.preferred_during_scheduling_ignored_during_execution, key=lambda term: term.weight, reverse=True
-    )
+    # A selector without terms matches nothing, and neither does an empty term.
+    required = (selector.node_selector_terms or (NodeSelectorTerm(),)) if selector is not None else ()
+    choices: list[Terms] = [(term,) for term in required] or [()]
     own = tuple(
         under_present_name(Requirement(key=key, values=frozenset((value,))))
         for key, value in pod.spec.node_selector.items()
     )
-    wished = tuple(term.preference for term in preferred)
-    return tuple(islice(_levels(own, choices, wished), MAX_VARIANTS))
+    wished = [level for level in _levels(affinity.preferred_during_scheduling_ignored_during_execution) if level]
+    most = max(MAX_VARIANTS // len(choices) - 2, 0)
+    found = [_variant(own, (*choice, *level)) for level in (*wished[:most], ()) for choice in choices]
+    return (*found, *(msgspec.structs.replace(one, avoids=False) for one in found[-len(choices) :]))
 
 
-def _levels(own: tuple[Requirement, ...], choices: list[Terms], wished: Terms) -> Iterator[Variant]:
-    for kept in range(len(wished), -1, -1):
-        for choice in choices:
-            yield _variant(own, (*choice, *wished[:kept]))
-    for choice in choices:
-        yield msgspec.structs.replace(_variant(own, choice), avoids=False)
+def _levels(preferred: tuple[PreferredSchedulingTerm, ...]) -> Iterator[Terms]:
+    """Yield which wishes are held, from all to none."""
+    wished = sorted(preferred, key=lambda term: term.weight, reverse=True)
+    for kept in range(len(wished), WEIGHED, -1):
+        yield tuple(one.preference for one in wished[:kept])
+    heavy = wished[:WEIGHED]
+    subsets = [subset for size in range(len(heavy), -1, -1) for subset in combinations(heavy, size)]
+    # The sort keeps the order of equal sums: more wishes before fewer, and the heavier one of each pair.
+    for subset in sorted(subsets, key=lambda subset: -sum(one.weight for one in subset)):
+        yield tuple(one.preference for one in subset)
 
 
 def _variant(own: tuple[Requirement, ...], terms: Terms) -> Variant:
