@@ -10,6 +10,7 @@ from dra_operating.machines import LEASES, NODE_CLAIMS, NODES, PODS, SLICES, Mac
 CLAIM = f"{NODE_CLAIMS}/n"
 NODE = f"{NODES}/n"
 POD = f"{PODS}/p"
+UNPUBLISHED = "kwok.dra-scheduler.dev/unpublished"
 
 
 def is_up(machines: Machines) -> bool:
@@ -256,3 +257,47 @@ async def test_a_changed_type_reaches_the_slices_that_are_there() -> None:
         await machines.until(lambda: len(machines.slices()) == 1)
 
     assert machines.slices() == [("n-gpu.example.com-0", 2, 1, 3)]
+
+
+async def test_each_driver_of_a_machine_has_a_pool_of_its_own() -> None:
+    machines = Machines()
+    groups = [{"driver": one, "name": "device-{index}", "count": 2} for one in ("fpga.example.com", "nic.example.com")]
+    machines.instance_type(devices={"groups": groups})
+    machines.claim(unpublished="nic.example.com")
+    async with machines.role():
+        await machines.until(machines.slices)
+        assert [name for name, _, _, _ in machines.slices()] == ["n-fpga.example.com-0"]
+        machines.server.patch(CLAIM, {"metadata": {"annotations": {UNPUBLISHED: ""}}})
+        await machines.until(lambda: len(machines.slices()) == 2)
+
+
+async def test_a_machine_without_devices_publishes_nothing() -> None:
+    machines = Machines()
+    machines.instance_type(count=0)
+    machines.claim()
+    async with machines.role():
+        await machines.until(lambda: machines.server.names(NODES))
+
+    assert machines.server.names(SLICES) == []
+
+
+async def test_an_annotation_that_cannot_be_used_is_told() -> None:
+    machines = Machines()
+    machines.instance_type()
+    machines.claim(never="sleep")
+    async with machines.role():
+        await machines.until(machines.slices)
+
+    assert [one.reason for one in machines.notices.told] == ["BadAnnotation"]
+
+
+async def test_settings_hold_where_no_annotation_says_otherwise() -> None:
+    machines = Machines(DRA_KWOK_REGISTRATION_SECONDS="3600", DRA_KWOK_POD_SECONDS="0.01")
+    machines.instance_type()
+    machines.claim("slow")
+    machines.claim("n", registration_delay="0s")
+    machines.pod()
+    async with machines.role():
+        await machines.until(lambda: machines.get(POD).get("status", {}).get("phase") == "Succeeded")
+
+    assert machines.server.names(NODES) == ["n"]
