@@ -38,8 +38,10 @@ class OrderReports(msgspec.Struct, frozen=True, kw_only=True):
 class Server(Requests, Protocol):
     """The API server (`dra_operator.client.HttpApi`)."""
 
-    learn: Callable[[Json], None]
-    """Takes in an object as the server has it. The answers to writes are taken in before they are returned."""
+    @property
+    def learn(self) -> Callable[[Json], None]:
+        """What takes in an object as the server has it; the answers to writes are before they are returned."""
+        ...
 
 
 class NodeClaimWriter:

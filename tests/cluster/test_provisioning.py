@@ -1,0 +1,211 @@
+from collections.abc import Iterator
+
+import pytest
+
+from dra_cluster import objects
+from dra_cluster.faults import Hold, Match
+from dra_cluster.machines import NODE_CLAIMS, TYPE_LABEL
+from dra_cluster.mirror import PODS
+from dra_cluster.operators import Operators, RunningOperator
+from dra_cluster.planning import Planning, drivers_of, nominated, types_of
+from dra_cluster.proxy import Proxy
+from dra_cluster.world import World
+from dra_controlplane.client import Json, path_of
+
+CREATE = Match(method="POST", path=r"/nodeclaims$")
+EXTEND = Match(method="PATCH", path=r"/nodeclaims/[^/]+$", body="nominated-pods")
+WAITS = Match(method="PATCH", path=r"/pods/a/status$", body="waits for NodeClaim")
+
+
+@pytest.fixture
+def planning(world: World) -> Iterator[Planning]:
+    planning = Planning(world)
+    planning.node_pool()
+    yield planning
+    planning.leave()
+
+
+def shared(planning: Planning, name: str, count: int = 1) -> Json:
+    """A claim that several pods use, as an entry of a pod."""
+    request = objects.request("gpu", planning.driver("gpu"), count=count)
+    planning.world.create(objects.claim(name, request))
+    return objects.from_claim("gpu", name)
+
+
+def pod_with(planning: Planning, name: str, *claims: Json, cpu: int = 1) -> None:
+    planning.world.pod(name, *claims, limits={"cpu": cpu})
+
+
+def test_a_pod_gets_one_node_claim_for_the_only_type_that_serves_it(planning: Planning) -> None:
+    world = planning.world
+    planning.instance_type("plain")
+    planning.instance_type("gpus", gpu=8)
+    both = planning.instance_type("both", gpu=8, nic=4, price=9)
+    gpu, nic = planning.driver("gpu"), planning.driver("nic")
+    wanted = (objects.request("gpu", gpu, count=4), objects.request("nic", nic, count=1))
+    world.create(objects.template("devices", *wanted))
+    world.pod("train", objects.from_template("devices", "devices"))
+
+    name = planning.waits("train")
+
+    (claim,) = planning.claims()
+    assert (claim["metadata"]["name"], types_of(claim), drivers_of(claim)) == (name, [both], f"{gpu},{nic}")
+    assert [one["kind"] for one in claim["metadata"]["ownerReferences"]] == ["NodePool"]
+    assert claim["metadata"]["finalizers"] == ["karpenter.sh/termination"]
+    world.told("train", "Nominated", f"waits for NodeClaim {name} (NodePool {planning.pool}, {both})")
+
+
+def test_a_pod_that_no_node_could_ever_serve_makes_none(planning: Planning) -> None:
+    planning.instance_type("gpus", gpu=40)
+    pod_with(planning, "ok", shared(planning, "thirty-two", 32))
+    pod_with(planning, "refused", shared(planning, "thirty-three", 33))
+    planning.waits("ok")
+
+    message = planning.world.pending("refused", "at most 32")
+
+    assert "no new node" not in message
+    assert [nominated(claim) for claim in planning.claims()] == [["ok"]]
+
+
+def test_a_pod_that_no_type_serves_says_what_nodes_and_pools_say(planning: Planning) -> None:
+    planning.instance_type("gpus", gpu=8)
+    pod_with(planning, "greedy", shared(planning, "nine", 9))
+
+    planning.world.pending("greedy", "nodes fit", f"; no new node: NodePool {planning.pool}: ", "needs 9 matching")
+    assert planning.claims() == []
+
+
+def test_pods_of_one_claim_wait_for_one_node_and_who_does_not_fit_there_for_none(planning: Planning) -> None:
+    planning.instance_type("gpus", cpu=16, gpu=8)
+    entry = shared(planning, "common")
+    for name in ("a", "b", "c"):
+        pod_with(planning, name, entry, cpu=7)
+    planning.world.mirror.until(lambda: sum(map(len, map(nominated, planning.claims()))) == 2, "two nominated pods")
+
+    (claim,) = planning.claims()
+    (left,) = {"a", "b", "c"} - set(nominated(claim))
+    planning.world.pending(left, "no new node", "bound to a different in-flight NodeClaim")
+    assert len(planning.claims()) == 1
+
+
+def test_a_later_pod_joins_the_node_that_is_on_its_way(planning: Planning) -> None:
+    planning.instance_type("both", gpu=8, nic=4)
+    pod_with(planning, "a", shared(planning, "first"))
+    name = planning.waits("a")
+    nic = planning.driver("nic")
+    planning.world.create(objects.claim("second", objects.request("nic", nic)))
+    pod_with(planning, "b", objects.from_claim("nic", "second"))
+
+    claim = planning.claim_of("a", "b")
+
+    assert planning.waits("b") == name == claim["metadata"]["name"]
+    assert drivers_of(claim) == f"{planning.driver('gpu')},{nic}"
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("write", ["create", "tell"])
+def test_a_scheduler_that_is_killed_while_it_orders_orders_once(
+    planning: Planning, proxy: Proxy, scheduler: RunningOperator, write: str, moment: str
+) -> None:
+    hold = Hold()
+    proxy.disturb(CREATE if write == "create" else WAITS, hold.before() if moment == "before" else hold.after())
+    planning.instance_type("plain")
+    pod_with(planning, "a")
+    kill_and_restart(hold, scheduler)
+
+    name = planning.waits("a")
+
+    assert [claim["metadata"]["name"] for claim in planning.claims()] == [name]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_scheduler_that_is_killed_while_it_adds_a_pod_adds_it_once(
+    planning: Planning, proxy: Proxy, scheduler: RunningOperator, moment: str
+) -> None:
+    planning.instance_type("plain")
+    pod_with(planning, "a")
+    name = planning.waits("a")
+    hold = Hold()
+    proxy.disturb(EXTEND, hold.before() if moment == "before" else hold.after())
+    pod_with(planning, "b")
+    kill_and_restart(hold, scheduler)
+
+    assert planning.waits("b") == name
+    assert [nominated(claim) for claim in planning.claims()] == [["a", "b"]]
+
+
+def kill_and_restart(hold: Hold, scheduler: RunningOperator) -> None:
+    hold.reached()
+    scheduler.kill()
+    hold.drop()
+    scheduler.run()
+
+
+def test_a_node_claim_that_fails_is_followed_by_another(planning: Planning) -> None:
+    planning.instance_type("plain")
+    pod_with(planning, "a")
+    first = planning.waits("a")
+    condition = {"type": "Launched", "status": "False", "reason": "InsufficientCapacity", "message": "none left"}
+    failed = {"conditions": [{**condition, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    planning.api.patch(path_of(NODE_CLAIMS, first, subresource="status"), {"status": failed})
+
+    planning.world.mirror.until(lambda: len(planning.claims()) == 2, "another NodeClaim")
+    assert planning.world.mirror.until(lambda: planning.waits("a") != first, "the pod to say so")
+    assert [nominated(claim) for claim in planning.claims()] == [["a"], ["a"]]
+
+
+def test_a_node_claim_stays_when_its_pod_goes(planning: Planning) -> None:
+    planning.instance_type("plain")
+    pod_with(planning, "a")
+    name = planning.waits("a")
+    planning.world.remove(PODS, "a")
+    pod_with(planning, "b", cpu=15)
+
+    assert planning.waits("b") == name
+    assert len(planning.claims()) == 1
+
+
+def test_a_pod_is_bound_to_its_node_once_that_is_initialized(planning: Planning) -> None:
+    kind = planning.instance_type("plain")
+    pod_with(planning, "a")
+    claim = planning.waits("a")
+    labels = {"karpenter.sh/nodepool": planning.pool, TYPE_LABEL: kind}
+    node = planning.world.node("n", labels=labels)
+    planning.api.patch(path_of(NODE_CLAIMS, claim, subresource="status"), {"status": {"nodeName": node}})
+    planning.world.pending("a", f"waits for NodeClaim {claim}")
+
+    planning.api.patch(path_of("v1/nodes", node), {"metadata": {"labels": {"karpenter.sh/initialized": "true"}}})
+
+    assert planning.world.bound("a") == node
+    assert len(planning.claims()) == 1
+
+
+def test_a_replica_that_takes_over_orders_nothing_twice(
+    ground: World, proxy: Proxy, operators: Operators, scheduler: RunningOperator
+) -> None:
+    scheduler.kill()
+    first, second = (
+        operators.add(name, roles="scheduler", account="dra-scheduler", leader_elect="true", lease_seconds="4")
+        for name in ("first", "second")
+    )
+    planning = Planning(ground)
+    planning.node_pool()
+    planning.instance_type("plain")
+    try:
+        first.run()
+        ground.mirror.until(lambda: first.metric('dra_leading{role="scheduler"}') == 1, "the first to lead")
+        second.run()
+        hold = Hold()
+        proxy.disturb(CREATE, hold.after())
+        pod_with(planning, "a")
+        hold.reached()
+        first.kill()
+        hold.drop()
+        pod_with(planning, "big", cpu=12)
+
+        assert planning.waits("a") == planning.waits("big")
+        assert len(planning.claims()) == 1
+    finally:
+        planning.leave()
+        for operator in (first, second):
+            operator.kill()
