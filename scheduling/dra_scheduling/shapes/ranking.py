@@ -103,6 +103,10 @@ class Ranking:
             heapq.heappop(self._heap)
         return None
 
+    def in_order(self) -> tuple[str, ...]:
+        """Return the nodes that took the shape when they were last looked at, the best first."""
+        return tuple(name for _, name in sorted((score, name) for name, score in self._fits.items()))
+
     def summary(self) -> Summary:
         """Return why no node takes the shape; asked for only when `best` has none."""
         if self._summary is None:
