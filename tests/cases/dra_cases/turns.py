@@ -40,6 +40,7 @@ class Turn:
             if host not in new:
                 joins.setdefault(f"with {made[host]}" if host in made else host, []).append(one.pod.metadata.name)
         self.joins = {host: sorted(pods) for host, pods in sorted(joins.items())}
+        self.widens = {made.get(claim.name, claim.name): list(requested_drivers(claim)) for claim in planned.extended}
         self.refuses = {one.pod.metadata.name: one.message for one in planned.refused}
 
 
@@ -132,7 +133,7 @@ def told(claim: NodeClaim) -> Json:
         },
         "drivers": list(requested_drivers(claim)),
         "pool": claim.metadata.labels["karpenter.sh/nodepool"],
-        "requests": {key: str(value) for key, value in claim.spec.resources.requests.items()},
+        "requests": {key: str(value) for key, value in claim.spec.resources.requests.items() if key != "pods"},
         "taints": [f"{one.key}:{one.effect}" for one in claim.spec.taints],
         "startup": [f"{one.key}:{one.effect}" for one in claim.spec.startup_taints],
         "minValues": {short.get(key, key): value for key, value in least.items()},
@@ -144,6 +145,8 @@ def unlike(turn: Turn, expected: Json) -> list[str]:
     found = [*_differing("binds", turn.binds, expected.get("binds", {}))]
     found += _differing("joins", turn.joins, {key: sorted(pods) for key, pods in expected.get("joins", {}).items()})
     found += _makes(turn.makes, [each or {} for each in expected.get("makes", [])])
+    if "widens" in expected:
+        found += _differing("widens", turn.widens, expected["widens"])
     refuses = expected.get("refuses", {})
     if set(turn.refuses) != set(refuses):
         found.append(f"refuses {turn.refuses}, expected {refuses}")

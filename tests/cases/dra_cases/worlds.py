@@ -234,7 +234,7 @@ def _groups(written: Json | list[Json]) -> Iterator[Json]:
     if isinstance(written, dict):
         written = [{"driver": driver, "count": count} for driver, count in written.items()]
     for said in written:
-        name = said.get("name", f"{said['driver']}-{{index}}")
+        name = said.get("name", said["driver"].partition(".")[0] + "-{index}")
         yield {**device({**said, "name": name}), "driver": said["driver"], "count": said.get("count", 1)}
 
 
