@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": "dra_simulator.live:run_explain",
     "devices": "dra_simulator.live:run_devices",
     "claims": "dra_simulator.live:run_claims",
+    "nodeclaims": "dra_simulator.nodeclaims:run_nodeclaims",
     "dump": "dra_simulator.live:run_dump",
 }
 PLUGIN = "kubectl-dra"

@@ -13,6 +13,8 @@ examples:
     | dra simulate -
   dra dump > cluster.yaml && dra simulate cluster.yaml new-job.yaml --explain new-job-0
   dra simulate world.yaml -o json --fail-on-pending
+  dra simulate nodepools.yaml instancetypes/ pods.yaml --launch      which nodes would be made, and what runs there
+  dra dump | dra simulate - --without-node node-7                    what if this node went away
 
 exit codes: 0 done; 1 a pod stays pending and --fail-on-pending is given; 2 input cannot be used
 """
@@ -25,10 +27,8 @@ exit codes: 0 no error found (warnings do not count); 1 an error found; 2 input 
 """
 LIVE_EPILOG = "Reads the cluster of the kubeconfig or, inside of a cluster, of the service account; changes nothing."
 LATER = {
-    "launch": "planned NodeClaims come up and scheduling goes on (not in this release)",
     "evict": "allow victims (not in this release)",
     "queues": "queues with their fair shares (not in this release)",
-    "nodeclaims": "NodeClaims with what they wait for (not in this release)",
 }
 
 
@@ -76,7 +76,18 @@ def _add_simulate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     simulate.add_argument("--explain", metavar="POD", help="tell the whole story of one pod (NAME or NAMESPACE/NAME)")
     simulate.add_argument("--trace", metavar="FILE", help="write each step of the search to a file, as JSON lines")
     simulate.add_argument("--fail-on-pending", action="store_true", help="exit with 1 if a pod stays pending")
-    simulate.add_argument("--launch", action="store_true", help=LATER["launch"])
+    simulate.add_argument(
+        "--launch",
+        action="store_true",
+        help="let planned NodeClaims come up, with what their drivers publish, and go on until nothing changes",
+    )
+    simulate.add_argument(
+        "--without-node",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="tell what would become of the pods of this node if it went away (may be repeated)",
+    )
     simulate.add_argument("--evict", action=argparse.BooleanOptionalAction, default=False, help=LATER["evict"])
 
 
@@ -100,12 +111,27 @@ def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     devices = commands.add_parser("devices", help="list the cluster's devices and who has them", epilog=LIVE_EPILOG)
     claims = commands.add_parser("claims", help="list the cluster's claims and what they have", epilog=LIVE_EPILOG)
     dump = commands.add_parser("dump", help="print everything a cycle sees, for dra simulate", epilog=LIVE_EPILOG)
-    later = [commands.add_parser(name, help=LATER[name], epilog=LIVE_EPILOG) for name in ("queues", "nodeclaims")]
-    for command in (explain, devices, claims, *later):
+    queues = commands.add_parser("queues", help=LATER["queues"], epilog=LIVE_EPILOG)
+    nodeclaims = commands.add_parser(
+        "nodeclaims", help="list NodeClaims with what each waits for, or tell all about one", epilog=LIVE_EPILOG
+    )
+    nodeclaims.add_argument("name", metavar="NAME", nargs="?", help="tell which of its instance types serve its pods")
+    nodeclaims.add_argument(
+        "-f",
+        "--file",
+        dest="paths",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="read files, folders or standard input (-) in place of a cluster (may be repeated)",
+    )
+    _add_gates(nodeclaims)
+    _add_output(nodeclaims)
+    for command in (explain, devices, claims, queues):
         _add_output(command)
         command.add_argument("-n", "--namespace", help="the namespace to look at")
     dump.add_argument("-o", "--output", choices=["yaml", "json"], default="yaml", help="the format (default: yaml)")
-    for command in (explain, devices, claims, dump, *later):
+    for command in (explain, devices, claims, dump, queues, nodeclaims):
         command.add_argument("--context", help="the context of the kubeconfig (default: the current one)")
 
 

@@ -19,7 +19,7 @@ from dra_simulator.output import emit
 from dra_simulator.problems import Problem, UnusableInputError
 from dra_simulator.report import counted, findings_blocks, simulation_blocks
 from dra_simulator.result import result_of
-from dra_simulator.simulate import Whose, simulate
+from dra_simulator.simulate import Nodes, Whose, simulate
 from dra_simulator.stories.plain import story_in_plain_values
 from dra_simulator.stories.text import story_blocks
 from dra_simulator.trace import Trace
@@ -39,7 +39,8 @@ def run_simulate(arguments: argparse.Namespace) -> int:
     with _trace(arguments.trace) as trace:
         watchers = [watcher for watcher in (listener, trace) if watcher is not None]
         whose = Whose.EVERYBODYS if arguments.all_pods else Whose.OURS
-        simulation = simulate(world, whose, watchers, arguments.features)
+        nodes = Nodes.LAUNCHED if arguments.launch else Nodes.PLANNED
+        simulation = simulate(world, whose, watchers, arguments.features, nodes)
     result = result_of(simulation)
     blocks = simulation_blocks(simulation)
     if listener is not None:

@@ -1,6 +1,6 @@
 """The whole story of one pod: what every node says to it, every reason, and which node is the nearest miss."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -12,10 +12,12 @@ from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.wholepod import gate_refusal
 from dra_scheduling.podclaims import leftover_refusal, resolve
+from dra_scheduling.provisioning import Nomination
 from dra_scheduling.reasons import FoldedReason, Refusal, fold
 from dra_scheduling.shapes.shape import Shape
 from dra_simulator.stories.changes import single_changes
 from dra_simulator.stories.nodes import NodeGroup, NodeView, folded, view_of
+from dra_simulator.supply.views import SupplyStory, supply_story
 
 MOST_TRIED = 8
 """Of so many kinds of nodes, the nearest ones, it is found out which single change would help."""
@@ -33,6 +35,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """What stands against a pod as such, and what every node says at the moment when the pod is decided.
 
     `outcome` is what became of the pod in the end, in words. There is no nearest miss where a node takes the pod.
+    `supply` is what nodes to be say, where one could help.
     """
 
     pod: Pod
@@ -40,6 +43,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[FoldedReason, ...] = ()
     nodes: tuple[NodeGroup, ...] = ()
     nearest_miss: NearestMiss | None = None
+    supply: SupplyStory | None = None
 
 
 class Listener:
@@ -60,6 +64,18 @@ class Listener:
         """Note how it ended."""
         if self.story is not None and outcome.pod.key == self.pod.key and isinstance(outcome, Assignment):
             self.story = msgspec.structs.replace(self.story, outcome=f"goes to node {outcome.node}")
+
+    def planning(self, cluster: Cluster, pods: Sequence[Pod], now: str) -> None:
+        """Note what every instance type says to the pod just before nodes are planned."""
+        if self.story is not None and any(pod.key == self.pod.key for pod in pods):
+            self.story = msgspec.structs.replace(self.story, supply=supply_story(cluster, self.pod, now))
+
+    def planned(self, nominations: Sequence[Nomination]) -> None:
+        """Note which node the pod waits for."""
+        own = next((one for one in nominations if one.pod.key == self.pod.key), None)
+        if self.story is not None and own is not None:
+            waits = f"NodeClaim {own.node_claim}" if own.node_claim else f"pods to leave node {own.node}"
+            self.story = msgspec.structs.replace(self.story, outcome=f"waits for {waits}")
 
 
 def explain(cluster: Cluster, pod: Pod) -> Story:

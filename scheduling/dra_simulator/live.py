@@ -29,7 +29,7 @@ Record = dict[str, str | list[str]]
 def run_explain(arguments: argparse.Namespace) -> int:
     """Tell what every node says to a pod of the cluster now. Raises `UnusableInputError`."""
     live = LiveCluster(arguments.context)
-    objects = _everything(live)
+    objects = everything(live)
     cluster = Cluster(features=arguments.features)
     for value in objects:
         cluster.apply(value)
@@ -45,7 +45,7 @@ def run_devices(arguments: argparse.Namespace) -> int:
 
     Raises `UnusableInputError`.
     """
-    objects = _everything(LiveCluster(arguments.context))
+    objects = everything(LiveCluster(arguments.context))
     holders: defaultdict[DeviceID, list[ObjectKey]] = defaultdict(list)
     for claim in _claims(objects, None):
         for device in _devices(claim):
@@ -67,7 +67,7 @@ def run_devices(arguments: argparse.Namespace) -> int:
 
 def run_claims(arguments: argparse.Namespace) -> int:
     """List claims with what they have and who uses them. Raises `UnusableInputError`."""
-    objects = _everything(LiveCluster(arguments.context))
+    objects = everything(LiveCluster(arguments.context))
     records: list[Record] = [
         {
             "claim": str(claim.key),
@@ -86,7 +86,7 @@ def run_dump(arguments: argparse.Namespace) -> int:
 
     Raises `UnusableInputError`.
     """
-    objects = _everything(LiveCluster(arguments.context))
+    objects = everything(LiveCluster(arguments.context))
     dump = {"apiVersion": "v1", "kind": "List", "items": [write(value) for value in objects]}
     if arguments.output == "json":
         json.dump(dump, sys.stdout, indent=1)
@@ -96,7 +96,11 @@ def run_dump(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _everything(live: LiveCluster) -> list[KubernetesObject]:
+def everything(live: LiveCluster) -> list[KubernetesObject]:
+    """Return all that a cycle sees, and tell on standard error what of it cannot be read.
+
+    Raises `UnusableInputError`.
+    """
     objects = list(live.objects())
     sys.stderr.writelines(f"passed over: {problem}\n" for problem in live.skipped)
     return objects

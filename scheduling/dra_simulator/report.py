@@ -7,20 +7,30 @@ from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.outcomes import Assignment
 from dra_simulator.checks.findings import Finding, Severity
 from dra_simulator.simulate import Simulation
+from dra_simulator.supply.machines import Catalogue
+from dra_simulator.supply.text import claims_table
 from dra_simulator.tables import Block, Table
 
 
 def simulation_blocks(simulation: Simulation) -> list[Block]:
-    """Return where pods go, which stay and why, and the figures."""
+    """Return where pods go, which nodes are made for which others, which stay and why, and the figures."""
     placed = tuple((str(item.pod.key), item.node, "  ".join(_devices(item))) for item in simulation.assignments)
     left = tuple((str(item.pod.key), item.message) for item in simulation.pending)
+    waiting = tuple(
+        (str(one.pod.key), f"NodeClaim {one.node_claim}" if one.node_claim else f"pods to leave node {one.node}")
+        for one in simulation.nominations
+    )
+    made = f"{counted(len(simulation.node_claims), 'NodeClaim')}, " if simulation.node_claims else ""
     figures = (
-        f"{len(placed)} of {counted(len(placed) + len(left), 'pod')} placed, {counted(simulation.nodes, 'node')}, "
+        f"{len(placed)} of {counted(len(placed) + len(waiting) + len(left), 'pod')} placed, "
+        f"{counted(simulation.nodes, 'node')}, {made}"
         f"{len(simulation.allocated)} of {counted(len(simulation.published), 'device')} allocated, "
         f"{counted(simulation.steps, 'search step')}"
     )
     return [
         Table(headers=("POD", "NODE", "DEVICES"), rows=placed, style="green"),
+        claims_table(simulation.node_claims, Catalogue(simulation.cluster)),
+        Table(headers=("POD", "WAITS FOR"), rows=waiting, style="cyan"),
         Table(headers=("PENDING POD", "WHY"), rows=left, style="yellow"),
         figures,
     ]

@@ -17,8 +17,11 @@ def result_of(simulation: Simulation) -> dict[str, object]:
         "apiVersion": API_VERSION,
         "kind": KIND,
         "bindRequests": [write(bind_request(assignment)) for assignment in simulation.assignments],
-        "nodeClaims": [],
-        "nominations": [],
+        "nodeClaims": [write(claim) for claim in simulation.node_claims],
+        "nominations": [
+            {"pod": str(one.pod.key), "nodeClaim": one.node_claim} | ({"node": one.node} if one.node else {})
+            for one in simulation.nominations
+        ],
         "evictions": [],
         "pending": [
             {

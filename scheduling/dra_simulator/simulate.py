@@ -1,31 +1,25 @@
-"""The scheduler played on a world: one cycle over all pending pods, decided one after the other."""
+"""The scheduler played on a world: all pending pods, decided one after the other, and nodes planned for the rest."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum, auto
-from typing import Protocol
 
 import msgspec
 
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
 from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.ids import DeviceID, PoolKey
-from dra_scheduling.model.outcomes import Assignment, Outcome, OutOfBudget, Unschedulable, Waiting
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.outcomes import Assignment, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
+from dra_scheduling.provisioning import Nomination
+from dra_scheduling.wire import KubernetesObject, key_of
+from dra_simulator.admission import time_after
 from dra_simulator.complete import World
+from dra_simulator.supply.machines import Catalogue, Provider
+from dra_simulator.supply.rounds import Rounds, Watcher
 
 Left = Unschedulable | Waiting | OutOfBudget
-
-
-class Watcher(Protocol):
-    """Is shown each pod as it is decided."""
-
-    def before(self, cluster: Cluster, pod: Pod) -> None:
-        """The pod is the next one, and this is the cluster as it is then."""
-
-    def after(self, outcome: Outcome) -> None:
-        """This became of the pod."""
 
 
 class Whose(Enum):
@@ -35,11 +29,23 @@ class Whose(Enum):
     EVERYBODYS = auto()
 
 
+class Nodes(Enum):
+    """What becomes of NodeClaims."""
+
+    PLANNED = auto()
+    LAUNCHED = auto()
+
+
 class Simulation(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it: decisions by pod name, and figures. `cluster` is the cluster with all decisions counted."""
+    """What came of it: decisions by pod name, and figures. `cluster` is the cluster with all decisions counted.
+
+    A pod is in one of `assignments`, `nominations` and `pending`. `node_claims` were made, changed or brought up.
+    """
 
     assignments: tuple[Assignment, ...]
+    nominations: tuple[Nomination, ...] = ()
     pending: tuple[Left, ...]
+    node_claims: tuple[NodeClaim, ...] = ()
     cluster: Cluster
     pods: int
     nodes: int
@@ -53,31 +59,36 @@ def simulate(
     whose: Whose = Whose.OURS,
     watchers: Sequence[Watcher] = (),
     features: Features = DEFAULT_FEATURES,
+    nodes: Nodes = Nodes.PLANNED,
 ) -> Simulation:
-    """Return what the scheduler decides about the pending pods of this world.
+    """Return what the scheduler decides about the pending pods of this world, and which nodes it plans for the rest.
 
     Searches end by steps alone, by no clock, so that the same world has the same outcome on every machine.
     """
     cluster = cluster_of(world, whose, features)
-    outcomes: list[Outcome] = []
-    steps = 0
-    for pod in cluster.pending():
-        for watcher in watchers:
-            watcher.before(cluster, pod)
-        result = schedule(cluster, [pod])
-        outcomes += result.outcomes
-        for watcher in watchers:
-            watcher.after(result.outcomes[0])
-        steps += result.search_steps
-    outcomes.sort(key=lambda outcome: outcome.pod.key)
+    now = time_after(world.objects)
+    rounds = Rounds(cluster, watchers, now)
+    rounds.run()
+    if nodes is Nodes.LAUNCHED:
+        provider = Provider(cluster, Catalogue(cluster), world.of(ResourceSlice), now)
+        while rounds.launch(provider):
+            rounds.run()
+    outcomes = [outcome for _, outcome in sorted(rounds.outcomes.items())]
+    nominations = tuple(nomination for _, nomination in sorted(rounds.nominations.items()))
+    waiting = {nomination.pod.key for nomination in nominations}
+    everything = (*world.objects, *rounds.arrived)
     return Simulation(
         assignments=tuple(outcome for outcome in outcomes if isinstance(outcome, Assignment)),
-        pending=tuple(outcome for outcome in outcomes if not isinstance(outcome, Assignment)),
+        nominations=nominations,
+        pending=tuple(
+            outcome for outcome in outcomes if not isinstance(outcome, Assignment) and outcome.pod.key not in waiting
+        ),
+        node_claims=rounds.node_claims,
         cluster=cluster,
-        pods=len(world.of(Pod)),
-        nodes=len(world.of(Node)),
-        steps=steps,
-        published=_published(world),
+        pods=_number_of(Pod, everything),
+        nodes=_number_of(Node, everything),
+        steps=rounds.steps,
+        published=_published(value for value in everything if isinstance(value, ResourceSlice)),
         allocated=frozenset(device for held in cluster.ledger.held.values() for device in held.everything),
     )
 
@@ -94,10 +105,14 @@ def cluster_of(world: World, whose: Whose = Whose.OURS, features: Features = DEF
     return cluster
 
 
-def _published(world: World) -> frozenset[DeviceID]:
+def _number_of(kind: type[KubernetesObject], objects: Iterable[KubernetesObject]) -> int:
+    return len({key_of(value) for value in objects if isinstance(value, kind)})
+
+
+def _published(pieces: Iterable[ResourceSlice]) -> frozenset[DeviceID]:
     """Return the devices in the newest generation of every pool, usable or not."""
     newest: dict[PoolKey, int] = {}
-    slices = [(PoolKey(value.spec.driver, value.spec.pool.name), value.spec) for value in world.of(ResourceSlice)]
+    slices = [(PoolKey(value.spec.driver, value.spec.pool.name), value.spec) for value in pieces]
     for key, spec in slices:
         newest[key] = max(newest.get(key, 0), spec.pool.generation)
     return frozenset(

@@ -14,6 +14,7 @@ from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.provisioning import Nomination
 from dra_scheduling.reasons import Refusal, fold
 from dra_scheduling.shapes.shape import Shape
 from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement
@@ -26,7 +27,7 @@ MOST_LINES = 1_000_000
 
 
 class Trace:
-    """Writes one JSON object a line: events `pod`, `take`, `giveBack`, `ruleOut`, `node` and `decided`."""
+    """Writes one JSON object a line: events `pod`, `take`, `giveBack`, `ruleOut`, `node`, `decided`, `planned`."""
 
     __slots__ = ("_left_out", "_lines", "_most_lines", "_stream", "most_steps")
 
@@ -66,6 +67,14 @@ class Trace:
         left_out = {"leftOut": self._left_out} if self._left_out else {}
         self._left_out = 0
         self._write(event="decided", pod=str(outcome.pod.key), node=node, **left_out)
+
+    def planning(self, cluster: Cluster, pods: Sequence[Pod], now: str) -> None:
+        """Write nothing: what is planned is told once it is."""
+
+    def planned(self, nominations: Sequence[Nomination]) -> None:
+        """Write which pods have a node to come."""
+        for one in nominations:
+            self._write(event="planned", pod=str(one.pod.key), nodeClaim=one.node_claim or None, node=one.node or None)
 
     def write(self, **event: object) -> None:
         """Write one event, while there is room."""

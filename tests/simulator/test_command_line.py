@@ -110,7 +110,7 @@ def test_documents_of_a_folder_that_are_no_objects_are_mentioned(write: Write) -
 
 @pytest.mark.parametrize(
     "words",
-    [["simulate", PLACED, "--launch"], ["simulate", PLACED, "--evict"], ["queues"], ["nodeclaims", "-o", "json"]],
+    [["simulate", PLACED, "--evict"], ["queues"]],
 )
 def test_what_comes_with_a_later_release_says_so(words: list[str]) -> None:
     ended = dra(*words)

@@ -2,8 +2,9 @@
 
 from dra_simulator.explain import NearestMiss, Story
 from dra_simulator.result import reasons_in_plain_values
-from dra_simulator.stories.counts import RequestCount
+from dra_simulator.stories.cells import request_in_plain_values
 from dra_simulator.stories.nodes import NodeGroup, Served, Server
+from dra_simulator.supply.plain import supply_in_plain_values
 
 
 def story_in_plain_values(story: Story) -> dict[str, object]:
@@ -15,6 +16,7 @@ def story_in_plain_values(story: Story) -> dict[str, object]:
         "reasons": reasons_in_plain_values(story.reasons),
         "nodes": [_group(group) for group in story.nodes],
         "nearestMiss": None if miss is None else _miss(miss),
+        "supply": None if story.supply is None else supply_in_plain_values(story.supply),
     }
 
 
@@ -30,7 +32,7 @@ def _group(group: NodeGroup) -> dict[str, object]:
         "fits": group.fits,
         "reasons": reasons_in_plain_values(group.reasons),
         "extendedResources": [_served(each) for each in group.view.served],
-        "requests": [_request(each) for each in group.view.requests],
+        "requests": [request_in_plain_values(each) for each in group.view.requests],
     }
 
 
@@ -41,27 +43,4 @@ def _served(each: Served) -> dict[str, object]:
         "servedBy": each.server.value,
         "deviceClass": each.device_class or None,
         "free": each.free if each.server is Server.NODE else None,
-    }
-
-
-def _request(each: RequestCount) -> dict[str, object]:
-    return {
-        "claim": each.claim,
-        "request": each.request,
-        "deviceClass": each.device_class,
-        "wanted": each.wanted,
-        "reachable": each.reachable,
-        "ofClass": each.of_class,
-        "selectors": [
-            {"expression": sieve.expression, "left": sieve.left, "failed": sieve.failed} for sieve in each.selectors
-        ],
-        "lackingCapacity": each.lacking_capacity,
-        "needingFeature": each.needing_feature,
-        "tainted": each.tainted,
-        "taken": each.taken,
-        "withoutRoom": each.without_room,
-        "withoutCounters": each.without_counters,
-        "available": each.available,
-        "poolNotReady": each.pool_not_ready,
-        "missing": each.missing,
     }

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 from dra_scheduling.reasons import FoldedReason
 from dra_scheduling.resources import amount_text
 from dra_simulator.explain import NearestMiss, Story
-from dra_simulator.stories.counts import RequestCount
+from dra_simulator.stories.cells import COUNT_HEADERS, count_cells
 from dra_simulator.stories.nodes import NodeGroup, Served, Server
+from dra_simulator.supply.text import supply_blocks
 from dra_simulator.tables import Block, Table
 
 MOST_SHOWN = 20
 """So many kinds of nodes fit on a screen; the others are in the JSON."""
-SIEVES = "REACH > CLASS > OWN"
-COUNT_HEADERS = ("NODES", "CLAIM", "REQUEST", "CLASS", "WANTED", SIEVES, "FREE", "MISSING", "LEFT OUT")
 
 
 def story_blocks(story: Story) -> list[Block]:
@@ -30,8 +29,8 @@ def story_blocks(story: Story) -> list[Block]:
             rows=tuple(row for group in shown for row in _served_rows(group)),
         ),
         Table(
-            headers=COUNT_HEADERS,
-            rows=tuple(_count_row(group, count) for group in shown for count in group.view.requests),
+            headers=("NODES", *COUNT_HEADERS),
+            rows=tuple((_called(group), *count_cells(count)) for group in shown for count in group.view.requests),
         ),
     ]
     hidden = story.nodes[MOST_SHOWN:]
@@ -40,7 +39,7 @@ def story_blocks(story: Story) -> list[Block]:
         blocks.append(f"Farther from it are {nodes} nodes more, of {len(hidden)} kinds: -o json shows them")
     if story.nearest_miss is not None:
         blocks.append("\n".join(_miss_lines(story.nearest_miss)))
-    return blocks
+    return blocks if story.supply is None else [*blocks, *supply_blocks(story.supply)]
 
 
 def _called(group: NodeGroup) -> str:
@@ -62,35 +61,6 @@ def _server(each: Served) -> str:
             return f"DRA, class {each.device_class}"
         case Server.NOBODY:
             return "nobody"
-
-
-def _count_row(group: NodeGroup, count: RequestCount) -> tuple[str, ...]:
-    return (
-        _called(group),
-        count.claim,
-        count.request,
-        count.device_class,
-        "all" if count.wanted is None else str(count.wanted),
-        " > ".join(str(left) for left in (count.reachable, count.of_class, *(sieve.left for sieve in count.selectors))),
-        str(count.available),
-        str(count.missing or "-"),
-        ", ".join(_left_out(count)) or "-",
-    )
-
-
-def _left_out(count: RequestCount) -> Iterator[str]:
-    for number, words in (
-        (max((sieve.failed for sieve in count.selectors), default=0), "fail a selector's evaluation"),
-        (count.lacking_capacity, "too small"),
-        (count.needing_feature, "need a feature that is off"),
-        (count.tainted, "tainted"),
-        (count.taken, "taken"),
-        (count.without_room, "full"),
-        (count.without_counters, "out of counters"),
-        (count.pool_not_ready, "in a pool not ready"),
-    ):
-        if number:
-            yield f"{number} {words}"
 
 
 def _miss_lines(miss: NearestMiss) -> Iterator[str]:
