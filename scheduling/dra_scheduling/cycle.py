@@ -8,7 +8,7 @@ from dra_scheduling.allocation.allocator import DEFAULT_BUDGET
 from dra_scheduling.allocation.budget import Budget, within
 from dra_scheduling.allocation.results import with_share_ids
 from dra_scheduling.cluster import Cluster, in_scheduling_order
-from dra_scheduling.cluster.refusing import pod_refusal
+from dra_scheduling.cluster.refusing import shape_of, usable_claims
 from dra_scheduling.extended.accounting import received_gpu
 from dra_scheduling.extended.special import over_limit_everywhere
 from dra_scheduling.features import NODE_ALLOCATABLE
@@ -24,8 +24,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment, CycleResult, Outcome, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.ofdevices import ClaimUse, taken_of_node
-from dra_scheduling.nodefit.wholepod import gate_refusal
-from dra_scheduling.podclaims import ResolvedClaims, leftover_refusal, resolve
+from dra_scheduling.podclaims import ResolvedClaims
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line
 from dra_scheduling.shapes.ranking import Look, Verdict
 from dra_scheduling.shapes.shape import Shape
@@ -93,21 +92,13 @@ def bind_request(assignment: Assignment, backoff_limit: int = DEFAULT_BACKOFF_LI
 
 
 def _decide(cluster: Cluster, pod: Pod, budget: Budget) -> tuple[Outcome, int]:
-    refusal = gate_refusal(pod) or leftover_refusal(pod, cluster.claims.special_claims_of(pod))
-    if refusal is not None:
-        return _waiting(pod, refusal), 0
-    resolved = _resolve(cluster, pod)
+    resolved = usable_claims(cluster, pod)
     if isinstance(resolved, Refusal):
         return _waiting(pod, resolved), 0
-    shape = pod_refusal(cluster, pod, resolved) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    shape = shape_of(cluster, pod, resolved)
     if isinstance(shape, Refusal):
         return _refused(pod, shape, _wake_of_claims(resolved)), 0
     return _place(cluster, pod, resolved, shape, budget)
-
-
-def _resolve(cluster: Cluster, pod: Pod) -> ResolvedClaims | Refusal:
-    claims = cluster.claims
-    return resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
 
 
 def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, budget: Budget) -> tuple[Outcome, int]:
@@ -212,7 +203,7 @@ def _nowhere(cluster: Cluster, pod: Pod, shape: Shape, more: Wake, steps: int, *
         message = f"{ended}: {one_line(summary.folded, summary.nodes)}"
         return OutOfBudget(pod=pod, message=message, reasons=summary.folded, wake=wake, steps=steps)
     if shape.extended:
-        offers = {state.offered for state in cluster.nodes.values()}
+        offers = {state.offered for state in cluster.nodes.values()} | cluster.inventory.offers
         refusal = over_limit_everywhere(pod, offers, cluster.classes)
         if refusal is not None:
             return _refused(pod, refusal, more)

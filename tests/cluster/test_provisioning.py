@@ -4,7 +4,8 @@ import pytest
 
 from dra_cluster import objects
 from dra_cluster.faults import Hold, Match
-from dra_cluster.machines import NODE_CLAIMS, TYPE_LABEL
+from dra_cluster.kwok import Kwok
+from dra_cluster.machines import NODE_CLAIMS, TYPE_LABEL, Machines
 from dra_cluster.mirror import PODS
 from dra_cluster.operators import Operators, RunningOperator
 from dra_cluster.planning import Planning, drivers_of, nominated, types_of
@@ -178,6 +179,46 @@ def test_a_pod_is_bound_to_its_node_once_that_is_initialized(planning: Planning)
 
     assert planning.world.bound("a") == node
     assert len(planning.claims()) == 1
+
+
+def test_a_pod_runs_on_the_node_that_was_made_for_it(
+    planning: Planning, machines: Machines, kwok: Kwok, nodeclaims: RunningOperator
+) -> None:
+    world = planning.world
+    planning.instance_type("gpus", gpu=8)
+    both = planning.instance_type("both", gpu=8, nic=4, price=9)
+    wanted = [objects.request(kind, planning.driver(kind), count=count) for kind, count in (("gpu", 4), ("nic", 1))]
+    world.create(objects.template("devices", *wanted))
+    world.pod("train", objects.from_template("devices", "devices"))
+
+    node = world.bound("train", seconds=60)
+
+    (claim,) = planning.claims()
+    assert (claim["status"]["nodeName"], claim["metadata"]["labels"][TYPE_LABEL]) == (node, both)
+    published = {device["name"] for one in kwok.slices(node) for device in one["spec"]["devices"]}
+    given = world.claim_of("train", "devices")["status"]["allocation"]["devices"]["results"]
+    assert len({one["device"] for one in given} & published) == 5
+    planning.empty()
+    machines.gone(claim["metadata"]["name"])
+
+
+def test_a_trial_tells_what_would_be_made_and_makes_nothing(
+    ground: World, operators: Operators, scheduler: RunningOperator
+) -> None:
+    scheduler.kill()
+    trial = operators.add("trial", roles="scheduler", account="dra-scheduler", nodeclaims="plan")
+    planning = Planning(ground)
+    planning.node_pool()
+    kind = planning.instance_type("plain")
+    try:
+        trial.run()
+        pod_with(planning, "a")
+
+        ground.pending("a", f"a NodeClaim would serve it (NodePool {planning.pool}, {kind})")
+        assert planning.claims() == []
+    finally:
+        planning.leave()
+        trial.kill()
 
 
 def test_a_replica_that_takes_over_orders_nothing_twice(

@@ -164,6 +164,16 @@ def test_a_pod_that_nothing_can_help_is_not_planned_for(world: World) -> None:
     assert (names(plans, Unschedulable), world.core.pause(world.now) > ARRIVAL_SECONDS) == (["greedy"], True)
 
 
+def test_devices_over_the_limit_of_a_claim_may_come_from_a_device_plugin(world: World) -> None:
+    world.add(driver_class(extended_resource_name="example.com/gpu"))
+    world.add(instance_type("plugged", plugged=64))
+    world.add(pod("greedy", container(limits={"example.com/gpu": "33"})))
+
+    (order,) = world.rest().orders
+
+    assert pods_of(order) == ["greedy"]
+
+
 def test_where_there_is_no_pool_nobody_waits_for_a_plan() -> None:
     world = World()
     world.add(cpu_pod("a"))

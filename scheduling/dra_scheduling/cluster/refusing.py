@@ -1,16 +1,29 @@
-"""Why a pod with usable claims can have no node at all, whatever nodes there are."""
+"""What a pod asks of nodes, or why it can have none, whatever nodes there are."""
 
 from dra_scheduling.cluster.index import Cluster
 from dra_scheduling.features import NODE_ALLOCATABLE
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.ofdevices import is_mapped
-from dra_scheduling.nodefit.wholepod import unsupported_refusal
-from dra_scheduling.podclaims import ResolvedClaims, admin_refusal
+from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
+from dra_scheduling.podclaims import ResolvedClaims, admin_refusal, leftover_refusal, resolve
 from dra_scheduling.reasons import Refusal, Wake
+from dra_scheduling.shapes.shape import Shape
+
+
+def usable_claims(cluster: Cluster, pod: Pod) -> ResolvedClaims | Refusal:
+    """Return the claims of a pod that waits for a node, or the first thing that somebody else has to do before."""
+    claims = cluster.claims
+    refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod))
+    return refusal or resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
+
+
+def shape_of(cluster: Cluster, pod: Pod, resolved: ResolvedClaims) -> Shape | Refusal:
+    """Return what the pod asks of a node, or the first thing that keeps it from every node."""
+    return pod_refusal(cluster, pod, resolved) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
 
 
 def pod_refusal(cluster: Cluster, pod: Pod, resolved: ResolvedClaims) -> Refusal | None:
-    """Return the first thing that keeps the pod from every node, or None."""
+    """Return the first thing that keeps the pod from every node whatever it asks for, or None."""
     return (
         unsupported_refusal(pod)
         or admin_refusal(resolved, cluster.namespaces.get(pod.metadata.namespace))

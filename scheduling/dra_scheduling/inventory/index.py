@@ -37,6 +37,7 @@ class Inventory:
         "_features",
         "_known",
         "_nominated",
+        "_offers",
         "_pending",
         "_pools",
         "_tables",
@@ -61,6 +62,7 @@ class Inventory:
         self._templates: tuple[PoolTemplate, ...] | None = None
         self._tables: dict[str, MachineTable] = {}
         self._bindings: AttributeBindings | None = None
+        self._offers: frozenset[frozenset[str]] | None = None
 
     def apply(self, value: InventoryObject) -> Wake:
         """Add an object or take over its new state; return what kind of pending pods this could help."""
@@ -163,6 +165,16 @@ class Inventory:
         return self._types.get(name)
 
     @property
+    def offers(self) -> frozenset[frozenset[str]]:
+        """The distinct sets of resources that nodes to be made for pods would offer themselves."""
+        if self._offers is None:
+            machines = (one for template in self.templates() for one in self.table(template).machines)
+            self._offers = frozenset(
+                frozenset(name for name, amount in one.allocatable.items() if amount > 0) for one in machines
+            )
+        return self._offers
+
+    @property
     def instance_types(self) -> Mapping[str, InstanceType]:
         """All instance types by name."""
         return self._types
@@ -262,6 +274,7 @@ class Inventory:
         self._templates = None
         self._tables.clear()
         self._bindings = None
+        self._offers = None
         return Wake.SUPPLY
 
 

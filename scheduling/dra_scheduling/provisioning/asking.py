@@ -4,12 +4,11 @@ from msgspec.structs import replace
 
 from dra_scheduling.candidates import Replanning
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.refusing import pod_refusal
+from dra_scheduling.cluster.refusing import shape_of, usable_claims
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodefit.wholepod import gate_refusal
-from dra_scheduling.podclaims import ResolvedClaims, leftover_refusal, resolve
+from dra_scheduling.podclaims import ResolvedClaims, resolve
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.reasons import Refusal
 
@@ -23,20 +22,13 @@ def ask(cluster: Cluster, pod: Pod, replanning: Replanning = NOBODY_GOES) -> Ask
     """
     if pod.spec.node_name:
         return _asked(cluster, replace(pod, spec=replace(pod.spec, node_name="")), _anew(cluster, pod, replanning))
-    claims = cluster.claims
-    refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod))
-    if refusal is not None:
-        return refusal
-    return _asked(cluster, pod, resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers))
+    return _asked(cluster, pod, usable_claims(cluster, pod))
 
 
 def _asked(cluster: Cluster, pod: Pod, resolved: ResolvedClaims | Refusal) -> Asked | Refusal:
     if isinstance(resolved, Refusal):
         return resolved
-    refusal = pod_refusal(cluster, pod, resolved)
-    if refusal is not None:
-        return refusal
-    shape = cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    shape = shape_of(cluster, pod, resolved)
     if isinstance(shape, Refusal):
         return shape
     return Asked(pod, shape, resolved, cluster.classes, cluster.features)

@@ -79,11 +79,17 @@ class Planning:
         """Waits until a pod says that it waits for a NodeClaim, and returns that one's name."""
         return self.world.pending(pod, "waits for NodeClaim ").split()[3]
 
-    def leave(self) -> None:
-        """Takes everything away, the pods first, so that nothing is made anew."""
+    def empty(self) -> None:
+        """Takes pool and pods away, so that nothing is made anew, and lets the NodeClaims go in their own way."""
         self._delete(POOLS, self.pool)
         for pod in self.api.items(PODS, namespace=self.world.namespace):
             self.world.remove(PODS, pod["metadata"]["name"])
+        for claim in self.claims():
+            self.api.delete(NODE_CLAIMS, claim["metadata"]["name"])
+
+    def leave(self) -> None:
+        """Takes everything away, whatever it waits for."""
+        self.empty()
         for claim in self.claims():
             self._delete(NODE_CLAIMS, claim["metadata"]["name"])
         for name in self._types:

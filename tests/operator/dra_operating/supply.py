@@ -20,15 +20,15 @@ def node_pool(name: str = POOL) -> KubernetesObject:
     return read(body)
 
 
-def instance_type(name: str = "large", cpu: int = 8, price: int = 1) -> KubernetesObject:
-    """A type without devices."""
+def instance_type(name: str = "large", cpu: int = 8, plugged: int = 0) -> KubernetesObject:
+    """A type without devices of DRA; so many `example.com/gpu` are registered by a device plugin."""
     body: Json = {
         "apiVersion": "dra-scheduler.dev/v1alpha1",
         "kind": "InstanceType",
         "metadata": {"name": name, "uid": f"uid-{name}"},
         "spec": {
-            "offerings": [{"zone": "a", "price": str(price)}],
-            "capacity": {"cpu": str(cpu), "memory": "32Gi"},
+            "offerings": [{"zone": "a", "price": "1"}],
+            "capacity": {"cpu": str(cpu), "memory": "32Gi", "example.com/gpu": str(plugged)},
         },
     }
     return read(body)
