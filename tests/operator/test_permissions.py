@@ -3,7 +3,7 @@ import pytest
 from dra_binder.errors import UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operator.api import Json
-from dra_operator.kinds import BETA_TAINT_RULES, TAINT_RULES, WATCHED, Resource
+from dra_operator.kinds import BETA_TAINT_RULES, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, TAINT_RULES, WATCHED, Resource
 from dra_operator.permissions import Permission, missing, needed, optional, unserved
 from dra_operator.settings import Settings
 
@@ -32,6 +32,27 @@ def test_a_scheduler_needs_no_right_to_bind() -> None:
 
 def test_a_binder_needs_the_right_that_1_36_brought() -> None:
     assert "update resourceclaims.resource.k8s.io/binding in every namespace" in of_roles("binder")
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted"),
+    [
+        ("own", {"delete nodeclaims.karpenter.sh", "patch nodes", "create pods/eviction", "patch instancetypes"}),
+        ("gate", {"patch nodes", "patch instancetypes"}),
+        ("plan", {"patch instancetypes"}),
+        ("off", set()),
+    ],
+)
+def test_whoever_leaves_nodeclaims_to_others_needs_fewer_rights(mode: str, wanted: set[str]) -> None:
+    settings = Settings.from_environment({"DRA_ROLES": "nodeclaims", "DRA_NODECLAIMS": mode})
+    asked = [str(one) for one in needed(settings, (*WATCHED, NODE_CLAIMS, NODE_POOLS, INSTANCE_TYPES))]
+
+    writes = ("delete nodeclaims.karpenter.sh", "patch nodes", "create pods/eviction", "patch instancetypes")
+    assert {write for write in writes if any(one.startswith(write) for one in asked)} == wanted
+
+
+def test_no_right_is_asked_for_on_what_a_cluster_does_not_serve() -> None:
+    assert not [one for one in of_roles("nodeclaims") if not one.startswith(("list", "watch"))]
 
 
 def test_leases_are_asked_for_where_they_are_used() -> None:

@@ -62,6 +62,9 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
         ("DRA_LOG_LEVEL", "loud", "expected one of debug"),
         ("DRA_CYCLE_PODS", "0", "expected a whole number from 1 to 10000"),
         ("DRA_SETTLE_SECONDS", "soon", "expected seconds from 0 to 60"),
+        ("DRA_NODECLAIMS", "karpenter", "expected one of own, plan, gate, off"),
+        ("DRA_GATE_TIMEOUT_SECONDS", "-1", "expected seconds from 0 to 86400"),
+        ("DRA_LAUNCH_TIMEOUT_SECONDS", "0", "expected seconds from 1 to 86400"),
         ("DRA_WATCH_SILENCE_SECONDS", "nan", "expected seconds from 1 to 3600"),
     ],
 )
