@@ -17,7 +17,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Node
 from dra_scheduling.nodeclaims.gate import TIMEOUT, shut_by
-from dra_scheduling.nodeclaims.initialization import Unmet, first_unmet, gate_drivers
+from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
 from dra_scheduling.nodeclaims.names import (
     DEVICES_AS_PROMISED,
     DRIVERS_TAINT,
@@ -127,21 +127,21 @@ def _without_node(at: Situation, launched: Condition, *, is_registered: bool) ->
     if is_registered and not at.nodes:
         name = at.claim.status.node_name
         return Delete(notices=(Notice(reason="NodeGone", message=f"node {name} is gone"),), unless_node=name)
+    if is_registered:
+        return Wait()
     # A provider that does not say when it launched the machine did so after the NodeClaim was there.
     begun = max(seconds_of(launched.last_transition_time), seconds_of(at.claim.metadata.creation_timestamp))
     deadline = begun + at.deadlines.registration
-    if not is_registered and at.is_over(deadline):
+    if at.is_over(deadline):
         message = f"no node has registered within {at.deadlines.registration:g} s of the launch"
         return Delete(notices=(Notice(reason="RegistrationTimeout", message=message),))
-    names = ", ".join(sorted(node.name for node in at.nodes))
-    unmet = (
-        Unmet(reason=SEVERAL, message=f"nodes {names} have provider id {at.claim.status.provider_id}")
-        if at.nodes
-        else Unmet(reason=NOT_FOUND, message=f"no node with provider id {at.claim.status.provider_id} is there yet")
-    )
-    kind = INITIALIZED if is_registered else REGISTERED
-    found = _shown(at, (Condition(type=kind, status="Unknown", reason=unmet.reason, message=unmet.message),))
-    return found or Wait(until="" if is_registered else time_of(deadline))
+    machine = f"provider id {at.claim.status.provider_id}"
+    reason, message = NOT_FOUND, f"no node with {machine} is there yet"
+    if at.nodes:
+        names = ", ".join(sorted(node.name for node in at.nodes))
+        reason, message = SEVERAL, f"nodes {names} have {machine}"
+    found = _shown(at, (Condition(type=REGISTERED, status="Unknown", reason=reason, message=message),))
+    return found or Wait(until=time_of(deadline))
 
 
 def _registration(claim: NodeClaim, node: Node) -> ChangeNode | None:
@@ -173,6 +173,9 @@ def _initializing(at: Situation, node: Node) -> Step:
     unmet = first_unmet(at.claim, node, at.drivers, at.slices)
     if unmet is None:
         return _opening(node) or _open(at, node)
+    if node.metadata.labels.get(INITIALIZED_LABEL) == "true":
+        # Pods may be there since a process was killed between label and condition.
+        return _open(at, node)
     deadline = gate_begins(at.claim, node) + at.deadlines.gate
     # Only the drivers' time is limited: what else keeps a node back is not mended by another one.
     is_limited = unmet.is_gate and at.claim.condition(REGISTERED) is not None
@@ -195,7 +198,7 @@ def _opening(node: Node) -> ChangeNode | None:
 def _open(at: Situation, node: Node) -> Step:
     notice = Notice(reason=INITIALIZED, message=f"node {node.name} is ready for pods", is_warning=False)
     initialized = Condition(type=INITIALIZED, status="True", reason=INITIALIZED)
-    found = compared(at.drivers, at.expanded, node.name, at.slices)
+    found = _comparison(at, node)
     conditions = (_registered(), initialized) if found is None else (_registered(), initialized, found)
     return _shown(at, conditions, node, notices=(notice, *_complaints(found))) or Wait()
 
@@ -215,16 +218,20 @@ def _settled(at: Situation, node: Node) -> Step:
 
 
 def _compared_later(at: Situation, node: Node, said: Condition | None) -> ChangeStatus | None:
-    """Return what is to be said of devices where nothing was so far, or where what was missing has come.
-
-    A driver that restarts is no news.
-    """
-    if (said is not None and said.is_true) or shut_by(at.drivers, node.name, at.slices) is not None:
+    """Return what is to be said of devices where nothing was so far, or where what was missing has come."""
+    if said is not None and said.is_true:
         return None
-    found = compared(at.drivers, at.expanded, node.name, at.slices)
+    found = _comparison(at, node)
     if found is None or (said is not None and not found.is_true):
         return None
     return _shown(at, (found,), node, notices=_complaints(found))
+
+
+def _comparison(at: Situation, node: Node) -> Condition | None:
+    # What a driver has published in part says nothing: it may be starting again.
+    if shut_by(at.drivers, node.name, at.slices) is not None:
+        return None
+    return compared(at.drivers, at.expanded, node.name, at.slices)
 
 
 def _complaints(found: Condition | None) -> tuple[Notice, ...]:

@@ -250,6 +250,20 @@ def test_the_label_comes_before_the_condition() -> None:
     assert [said(step, kind)[0] for kind in ("Initialized", "Ready", "DevicesAsPromised")] == ["True"] * 3
 
 
+def test_a_node_that_was_opened_stays_open_though_its_driver_restarts_before_that_is_said() -> None:
+    step = next_step(situation(registered(), machine(labels=OPEN), now=LATE))
+
+    assert said(step) == ("True", "Initialized")
+
+
+def test_a_second_node_of_a_machine_takes_nothing_from_the_first() -> None:
+    ready = registered(condition("Initialized"))
+
+    assert (
+        next_step(situation(ready, machine(labels=OPEN), replace(machine(), metadata=ObjectMeta(name="n2")))) == Wait()
+    )
+
+
 def test_the_drivers_own_taint_goes_when_they_have_published() -> None:
     taint = Taint(key=DRIVERS_TAINT, effect="NoSchedule")
     of = registered(spec={"startup_taints": (taint,)})
