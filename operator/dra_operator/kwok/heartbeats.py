@@ -56,9 +56,13 @@ class Heartbeats:
 
     async def run(self) -> None:
         """Renew until cancelled."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
         while True:
             await self.tick()
-            await asyncio.sleep(TICK_SECONDS)
+            # Not later for the time that a tick took: the wheel is to turn in `SLOTS` seconds under load as well.
+            due = max(due + TICK_SECONDS, loop.time())
+            await asyncio.sleep(due - loop.time())
 
     async def tick(self) -> None:
         """Renew what is due, and go on to the next slot."""
