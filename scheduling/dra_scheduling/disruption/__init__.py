@@ -1,5 +1,37 @@
 """Nodes that go: what if they did, which of them should, and what is to be done for that, one write after the other."""
 
+from dra_scheduling.disruption.candidates import Candidate, Kept, Unrest, survey
+from dra_scheduling.disruption.carrying import first_steps, next_steps
+from dra_scheduling.disruption.deciding import next_decision
+from dra_scheduling.disruption.methods import Decision, consolidation
+from dra_scheduling.disruption.outlook import Outlook
+from dra_scheduling.disruption.records import Record, record_of
+from dra_scheduling.disruption.steps import Close, Create, GiveUp, Mark, Remove, Reopen, Step
 from dra_scheduling.disruption.whatif import Move, Stuck, WhatIf, WhatIfOptions, simulate_without
 
-__all__ = ["Move", "Stuck", "WhatIf", "WhatIfOptions", "simulate_without"]
+__all__ = [
+    "Candidate",
+    "Close",
+    "Create",
+    "Decision",
+    "GiveUp",
+    "Kept",
+    "Mark",
+    "Move",
+    "Outlook",
+    "Record",
+    "Remove",
+    "Reopen",
+    "Step",
+    "Stuck",
+    "Unrest",
+    "WhatIf",
+    "WhatIfOptions",
+    "consolidation",
+    "first_steps",
+    "next_decision",
+    "next_steps",
+    "record_of",
+    "simulate_without",
+    "survey",
+]

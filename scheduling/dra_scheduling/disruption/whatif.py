@@ -11,6 +11,7 @@ import msgspec
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.disruption.outlook import Outlook
+from dra_scheduling.disruption.prices import price_of
 from dra_scheduling.disruption.rooms import Rooms
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -19,7 +20,7 @@ from dra_scheduling.provisioning import PlanOptions
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.provisioning.outcomes import Nomination
-from dra_scheduling.provisioning.plannednode import PlannedNode
+from dra_scheduling.provisioning.plannednode import Market, PlannedNode
 from dra_scheduling.provisioning.planner import Planner, planning_order
 from dra_scheduling.reasons import Refusal, fold
 
@@ -121,6 +122,27 @@ class Scenario:
         """The pods that no place takes."""
         return tuple(self._stuck)
 
+    @property
+    def market(self) -> Market:
+        """What the hosts of the plan have in common."""
+        return self._planner.hosts.market
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether every pod has a place that it can rely on."""
+        return not self.obstacle
+
+    @property
+    def obstacle(self) -> str:
+        """What keeps a pod from having such a place, empty if nothing does."""
+        for one in self._stuck:
+            return f"pod {one.pod.key} has no other place: {one.message}"
+        made = {host.ground.name for host in self._planner.opened}
+        for move in self.moves:
+            if move.node_claim and move.node_claim not in made:
+                return f"pod {move.pod.key} would need NodeClaim {move.node_claim}, which is not initialized"
+        return ""
+
     def result(self) -> WhatIf:
         """Return what was found."""
         opened = self.opened
@@ -175,9 +197,3 @@ class Scenario:
             record = records.get(key)
             for served in record.by_type.values() if record is not None else ():
                 yield from (use.device for use in served.uses)
-
-
-def price_of(host: PlannedNode) -> float:
-    """Return the lowest price by the hour of what the host may still become."""
-    cheapest = host.ground.table.by_price(host.types, host.requirements)
-    return (cheapest[0].price_within(host.requirements) or 0.0) if cheapest else 0.0

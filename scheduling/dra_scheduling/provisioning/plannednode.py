@@ -125,6 +125,17 @@ class PlannedNode:
         if self.devices_kept:
             market.allocator.retain(self.ground.name, self.ground.table.kin_names(self.types))
 
+    def narrow(self, types: int, requirements: Requirements, market: Market) -> bool:
+        """Let the host be only these types under these requirements; return whether that leaves enough choice.
+
+        Types that left let go of their devices.
+        """
+        self.requirements = requirements
+        self.types &= types & self.ground.table.offered(requirements)
+        if self.devices_kept:
+            market.allocator.retain(self.ground.name, self.ground.table.kin_names(self.types))
+        return bool(self.types) and self._has_choice(self.types, requirements)
+
     def charge(self, asked: Asked, need: ExtendedNeed) -> None:
         """Let the pod take its room, whatever devices it has."""
         for name, amount in need.node.items():

@@ -111,6 +111,10 @@ class Fleet:
         written = {f"karpenter.sh/{key.replace('_', '-')}": value for key, value in annotations.items()}
         self.cluster.apply(_annotated(claim, written))
 
+    def remove_kind(self, name: str) -> None:
+        """Let an InstanceType be gone."""
+        self.cluster.remove(InstanceType, ObjectKey("", name))
+
     def remove_node(self, name: str) -> None:
         """Let a node be gone, and its NodeClaim."""
         self.cluster.remove(Node, ObjectKey("", name))
@@ -135,7 +139,7 @@ class Fleet:
         return {
             **_object("karpenter.sh/v1", "NodeClaim", f"claim-{name}", spec),
             "metadata": {
-                "name": f"claim-{name}",
+                "name": more.get("name_of_claim", f"claim-{name}"),
                 "uid": f"uid-claim-{name}",
                 "creationTimestamp": more.get("born", BORN),
                 "labels": labels,
@@ -162,7 +166,7 @@ class Fleet:
             "status": {
                 "allocatable": offered,
                 "capacity": offered,
-                "conditions": [{"type": "Ready", "status": "True"}],
+                "conditions": [{"type": "Ready", "status": more.get("ready", "True")}],
             },
         }
 

@@ -1,0 +1,64 @@
+"""The next nodes to be taken away: expired ones at once, and otherwise one decision at a time, within budgets."""
+
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.disruption.budgets import tallies
+from dra_scheduling.disruption.candidates import Candidate, Unrest, survey
+from dra_scheduling.disruption.methods import (
+    Decision,
+    Search,
+    drifted_nodes,
+    empty_nodes,
+    several_nodes,
+    single_node,
+)
+from dra_scheduling.disruption.outlook import Outlook
+from dra_scheduling.disruption.whatif import WhatIfOptions
+from dra_scheduling.model.nodeclaims import NEVER, NodeClaim
+from dra_scheduling.nodeclaims.names import is_own
+from dra_scheduling.nodeclaims.times import duration_of, seconds_of
+
+CALM = Unrest()
+METHODS = (empty_nodes, drifted_nodes, several_nodes, single_node)
+"""In this order; the first decision that any of them comes to is taken, and the others wait for the next time."""
+
+
+def expired(cluster: Cluster, now: float) -> tuple[NodeClaim, ...]:
+    """Return the NodeClaims that have lived as long as they may. They go whatever budgets and pods say."""
+    return tuple(
+        claim
+        for _, claim in sorted(cluster.inventory.claims.items())
+        if is_own(claim) and not claim.metadata.is_deleting and _is_expired(claim, now)
+    )
+
+
+def next_decision(
+    outlook: Outlook,
+    options: WhatIfOptions,
+    *,
+    unrest: Unrest = CALM,
+    first: int = 0,
+    most: int = 25,
+) -> Decision | None:
+    """Return which nodes are to go next, None if none is to. Earlier decisions use budgets up until they are through.
+
+    `first` says at which of the nodes to begin, `most` how many single ones are looked at: not all every time.
+    """
+    cluster = outlook.cluster
+    now = seconds_of(options.now)
+    found = tuple(one for one in survey(outlook, now, unrest) if isinstance(one, Candidate))
+    search = Search(
+        outlook=outlook,
+        candidates=found,
+        tallies=tallies(cluster),
+        options=options,
+        now=now,
+        first=first,
+        most=most,
+    )
+    return next((decision for method in METHODS if (decision := method(search)) is not None), None)
+
+
+def _is_expired(claim: NodeClaim, now: float) -> bool:
+    seconds = None if claim.spec.expire_after == NEVER else duration_of(claim.spec.expire_after)
+    created = seconds_of(claim.metadata.creation_timestamp)
+    return bool(seconds) and bool(created) and now >= created + (seconds or 0.0)

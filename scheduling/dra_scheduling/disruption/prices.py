@@ -1,0 +1,71 @@
+"""What nodes cost, and how a planned node is held to something cheaper."""
+
+from collections.abc import Iterable, Mapping
+
+from dra_scheduling.instancetypes import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, offering_requirements
+from dra_scheduling.inventory import Inventory
+from dra_scheduling.provisioning.plannednode import Market, PlannedNode
+from dra_scheduling.quantity import NANO_PER_UNIT
+from dra_scheduling.requirements import Requirement, Requirements
+
+
+def price_of_node(inventory: Inventory, labels: Mapping[str, str]) -> float | None:
+    """Return the price by the hour of a node with these labels, whether or not it can be had now; None if unknown."""
+    wanted = labels.get(INSTANCE_TYPE_LABEL)
+    for name, value in inventory.instance_types.items():
+        expanded = inventory.expanded(name) if value.instance_type == wanted else None
+        if expanded is not None:
+            node = Requirements.of_labels(labels)
+            prices = (
+                one.price.nano / NANO_PER_UNIT
+                for one in expanded.offerings
+                if node.conflict(offering_requirements(one)) is None
+            )
+            return next(prices, None)
+    return None
+
+
+def price_of(host: PlannedNode) -> float:
+    """Return the lowest price by the hour of what the host may still become, 0 where there is none."""
+    cheapest = host.ground.table.by_price(host.types, host.requirements)
+    return (cheapest[0].price_within(host.requirements) or 0.0) if cheapest else 0.0
+
+
+def keep_cheaper(host: PlannedNode, limit: float, market: Market, *, but_not: Iterable[str] = ()) -> bool:
+    """Hold the host to types and capacity types that cost less than `limit` by the hour; return whether any is left.
+
+    Capacity types in `but_not` are taken away. One under which no type is cheap enough goes as well, or else a node
+    could come out that costs more than the one that it replaces.
+    """
+    kept: dict[str, int] = {}
+    for value in sorted(_capacity_types(host).difference(but_not)):
+        cheaper = _cheaper(host, value, limit)
+        if cheaper:
+            kept[value] = cheaper
+    types = 0
+    for mask in kept.values():
+        types |= mask
+    requirements = host.requirements.narrowed((Requirement(key=CAPACITY_TYPE_LABEL, values=frozenset(kept)),))
+    return bool(types) and host.narrow(types, requirements, market)
+
+
+def _capacity_types(host: PlannedNode) -> set[str]:
+    return {
+        value
+        for machine in host.ground.table.members(host.types)
+        for offering in machine.offerings
+        for one in offering.requirements
+        if one.key == CAPACITY_TYPE_LABEL
+        for value in one.values
+    }
+
+
+def _cheaper(host: PlannedNode, capacity_type: str, limit: float) -> int:
+    within = host.requirements.narrowed((Requirement(key=CAPACITY_TYPE_LABEL, values=frozenset((capacity_type,))),))
+    mask = 0
+    for number, machine in enumerate(host.ground.table.machines):
+        if host.types >> number & 1:
+            price = machine.price_within(within)
+            if price is not None and price < limit:
+                mask |= 1 << number
+    return mask

@@ -1,0 +1,53 @@
+"""What is to be written next so that nodes go. Every step may be taken twice, and none relies on one before it."""
+
+import msgspec
+
+from dra_scheduling.disruption.records import Record
+from dra_scheduling.model.nodeclaims import NodeClaim
+
+
+class Create(msgspec.Struct, frozen=True, kw_only=True):
+    """A NodeClaim is to be made that stands in for others."""
+
+    claim: NodeClaim
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """The NodeClaim is to say that it goes; `notice` is for people."""
+
+    claim: NodeClaim
+    record: Record
+    notice: str
+
+
+class Close(msgspec.Struct, frozen=True, kw_only=True):
+    """The node is to take no pods any more."""
+
+    node: str
+    uid: str
+
+
+class Reopen(msgspec.Struct, frozen=True, kw_only=True):
+    """The node is to take pods again."""
+
+    node: str
+    uid: str
+
+
+class GiveUp(msgspec.Struct, frozen=True, kw_only=True):
+    """The NodeClaim is not to go after all, nor be tried again before `retry_after` (RFC 3339, UTC)."""
+
+    claim: NodeClaim
+    retry_after: str
+    notice: str
+
+
+class Remove(msgspec.Struct, frozen=True, kw_only=True):
+    """The NodeClaim is to be deleted."""
+
+    claim: NodeClaim
+    reason: str
+    notice: str
+
+
+Step = Create | Mark | Close | Reopen | GiveUp | Remove
