@@ -5,6 +5,7 @@ most one plan is being written down at any time: the next one starts from what t
 """
 
 import datetime as dt
+import heapq
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
@@ -34,6 +35,8 @@ MOST_PODS = 2_000
 """So many pods go into one plan: no news is taken in meanwhile."""
 PLAN_LIMIT_SECONDS = 10.0
 REMEMBERED_SECONDS = 60.0
+# While nodes come up something changes all the time, and each plan looks at all pods that no node could help.
+REPLAN_SECONDS = 5.0
 # A node may be seen before what its drivers publish: so long its pods wait for that before another node is made.
 ARRIVAL_SECONDS = 10.0
 NOMINATED = "Nominated"
@@ -70,7 +73,7 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True):
 
     refused: Unschedulable | OutOfBudget
     revision: int
-    until: float
+    since: float
 
 
 class Provisioner:
@@ -84,7 +87,8 @@ class Provisioner:
         self._first = self._last = 0.0
         self._over: set[str] = set()
         self._arriving: dict[str, float] = {}
-        self._late: dict[str, tuple[float, Unschedulable]] = {}
+        self._late: dict[str, Unschedulable] = {}
+        self._timers: list[tuple[float, str]] = []
         self._said: dict[str, _Said] = {}
         self._revision = 0
         self._orders: dict[str, Order] = {}
@@ -127,20 +131,20 @@ class Provisioner:
         if not self._cluster.inventory.templates():
             return outcome
         said = self._said.get(uid)
-        if said is not None and said.revision == self._revision and now < said.until:
+        if said is not None and said.revision == self._revision and now < said.since + REMEMBERED_SECONDS:
             return _both(outcome, said.refused)
-        until = self._arriving.get(uid, 0.0)
+        until = max(self._arriving.get(uid, 0.0), said.since + REPLAN_SECONDS if said is not None else 0.0)
         if until > now:
-            self._late[uid] = (until, outcome)
+            self._postpone(uid, until, outcome)
         else:
             self._gather(uid, outcome, now)
-        return None
+        return None if said is None else _both(outcome, said.refused)
 
     def next_time(self) -> float | None:
         """Return when the next plan is due; None while there is nothing to plan, or the last one is being written."""
         if self._orders:
             return None
-        times = [until for until, _ in self._late.values()][:1]
+        times = [until for until, _ in self._timers[:1]]
         if len(self._batch) >= self._settings.most_pods:
             times.append(self._first)
         elif self._batch:
@@ -213,14 +217,17 @@ class Provisioner:
             self._last = now
         self._batch[uid] = outcome
 
+    def _postpone(self, uid: str, until: float, outcome: Unschedulable) -> None:
+        if uid not in self._late:
+            heapq.heappush(self._timers, (until, uid))
+        self._late[uid] = outcome
+
     def _gather_late(self, now: float) -> None:
-        while self._late:
-            uid, (until, outcome) = next(iter(self._late.items()))
-            if until > now:
-                return
-            del self._late[uid]
+        while self._timers and self._timers[0][0] <= now:
+            _, uid = heapq.heappop(self._timers)
             self._arriving.pop(uid, None)
-            self._gather(uid, outcome, now)
+            if uid in self._late:
+                self._gather(uid, self._late.pop(uid), now)
 
     def _is_over(self, name: str, now: float) -> bool:
         """Whether the NodeClaim is not on its way any more."""
@@ -270,7 +277,7 @@ class Provisioner:
 
     def _remember(self, outcome: Unschedulable, said: Unschedulable | OutOfBudget, now: float) -> Unschedulable:
         uid = outcome.pod.metadata.uid
-        self._said[uid] = _Said(refused=said, revision=self._revision, until=now + REMEMBERED_SECONDS)
+        self._said[uid] = _Said(refused=said, revision=self._revision, since=now)
         return _both(outcome, said)
 
 

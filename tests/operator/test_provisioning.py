@@ -5,6 +5,7 @@ import pytest
 
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.cycle import Changed, Lead, Ordered, Removed, SchedulerCore
+from dra_operator.metrics import REGISTRY
 from dra_operator.provisioning import ARRIVAL_SECONDS, Order, Plans, PlanSettings, Provisioner
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.inventory import nominees_of
@@ -373,6 +374,19 @@ def test_a_pod_without_help_is_planned_for_again_when_something_new_could_be_mad
 
     (order,) = world.rest().orders
     assert pods_of(order) == ["huge"]
+
+
+def test_changes_that_follow_each_other_are_one_plan_for_pods_without_help(world: World) -> None:
+    world.add(cpu_pod("huge", "100"))
+    world.rest()
+    plans = REGISTRY.get_sample_value("dra_plan_seconds_count") or 0
+    for number in range(5):
+        world.add(instance_type(f"other-{number}", cpu=4))
+        world.decide()
+
+    world.rest()
+
+    assert REGISTRY.get_sample_value("dra_plan_seconds_count") == plans + 1
 
 
 def test_a_pod_without_help_is_told_the_same_until_something_new_could_be_made(world: World) -> None:
