@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from dra_scheduling.model.pods import Pod
+from dra_simulator.admission import time_after
 from dra_simulator.checks.everything import check
 from dra_simulator.checks.findings import Finding, Severity
 from dra_simulator.complete import World, complete
@@ -19,9 +20,10 @@ from dra_simulator.output import emit
 from dra_simulator.problems import Problem, UnusableInputError
 from dra_simulator.report import counted, findings_blocks, simulation_blocks
 from dra_simulator.result import result_of
-from dra_simulator.simulate import Nodes, Whose, simulate
+from dra_simulator.simulate import Nodes, Whose, cluster_of, simulate
 from dra_simulator.stories.plain import story_in_plain_values
 from dra_simulator.stories.text import story_blocks
+from dra_simulator.supply.whatif import what_if, what_if_blocks, what_if_in_plain_values
 from dra_simulator.trace import Trace
 
 DONE, SAYS_NO = 0, 1
@@ -43,6 +45,13 @@ def run_simulate(arguments: argparse.Namespace) -> int:
         simulation = simulate(world, whose, watchers, arguments.features, nodes)
     result = result_of(simulation)
     blocks = simulation_blocks(simulation)
+    is_stuck = bool(simulation.pending)
+    if arguments.without_node:
+        before = cluster_of(world, whose, arguments.features)
+        found = what_if(before, arguments.without_node, time_after(world.objects))
+        result["withoutNodes"] = what_if_in_plain_values(found)
+        blocks += what_if_blocks(found, before)
+        is_stuck |= not found.is_possible
     if listener is not None:
         story = listener.story or explain(simulation.cluster, listener.pod)
         result["explanation"] = story_in_plain_values(story)
@@ -51,7 +60,7 @@ def run_simulate(arguments: argparse.Namespace) -> int:
     if world.problems:
         raise UnusableInputError(*world.problems)
     _mention_ignored(world)
-    return SAYS_NO if arguments.fail_on_pending and simulation.pending else DONE
+    return SAYS_NO if arguments.fail_on_pending and is_stuck else DONE
 
 
 def run_check(arguments: argparse.Namespace) -> int:

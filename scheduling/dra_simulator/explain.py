@@ -12,7 +12,7 @@ from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.wholepod import gate_refusal
 from dra_scheduling.podclaims import leftover_refusal, resolve
-from dra_scheduling.provisioning import Nomination
+from dra_scheduling.provisioning import Nomination, keeper_of
 from dra_scheduling.reasons import FoldedReason, Refusal, fold
 from dra_scheduling.shapes.shape import Shape
 from dra_simulator.stories.changes import single_changes
@@ -76,6 +76,18 @@ class Listener:
         if self.story is not None and own is not None:
             waits = f"NodeClaim {own.node_claim}" if own.node_claim else f"pods to leave node {own.node}"
             self.story = msgspec.structs.replace(self.story, outcome=f"waits for {waits}")
+
+
+def explain_with_supply(cluster: Cluster, pod: Pod, now: str) -> Story:
+    """Return the story of a pod as the cluster is at this time (RFC 3339), nodes to be included."""
+    story = explain(cluster, pod)
+    inventory = cluster.inventory
+    is_settled = bool(story.reasons) or any(group.fits for group in story.nodes) or not cluster.is_pending(pod)
+    if is_settled or not (inventory.pools or inventory.claims):
+        return story
+    keeper = keeper_of(cluster, pod)
+    outcome = story.outcome if keeper is None else f"waits for NodeClaim {keeper.name}"
+    return msgspec.structs.replace(story, outcome=outcome, supply=supply_story(cluster, pod, now))
 
 
 def explain(cluster: Cluster, pod: Pod) -> Story:

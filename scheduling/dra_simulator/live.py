@@ -15,11 +15,12 @@ from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.wire import KubernetesObject, write
 from dra_simulator.access import LiveCluster
-from dra_simulator.explain import explain
+from dra_simulator.explain import explain_with_supply
 from dra_simulator.identity import pod_called
 from dra_simulator.output import emit
 from dra_simulator.stories.plain import story_in_plain_values
 from dra_simulator.stories.text import story_blocks
+from dra_simulator.supply.waiting import time_now
 from dra_simulator.tables import Table
 
 DONE = 0
@@ -35,7 +36,7 @@ def run_explain(arguments: argparse.Namespace) -> int:
         cluster.apply(value)
     pods = (value for value in objects if isinstance(value, Pod))
     pod = pod_called(arguments.name, pods, arguments.namespace or live.namespace, "cluster")
-    story = explain(cluster, pod)
+    story = explain_with_supply(cluster, pod, time_now())
     emit(story_in_plain_values(story), story_blocks(story), arguments.output, sys.stdout)
     return DONE
 

@@ -66,4 +66,6 @@ def test_the_samples_do_what_they_say(capsys: pytest.CaptureFixture[str]) -> Non
     result = json.loads(capsys.readouterr().out)
     assert code == 0
     assert [entry["pod"] for entry in result["pending"]] == ["default/never-fits"]
-    assert {request["spec"]["podName"] for request in result["bindRequests"]} == set(of_kind("Pod")) - {"never-fits"}
+    assert [entry["pod"] for entry in result["nominations"]] == ["default/needs-a-node"]
+    others = {"never-fits", "needs-a-node"}
+    assert {request["spec"]["podName"] for request in result["bindRequests"]} == set(of_kind("Pod")) - others

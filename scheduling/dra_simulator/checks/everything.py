@@ -6,6 +6,8 @@ from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimSpec, ResourceClaimTemplate
+from dra_scheduling.model.instancetypes import InstanceType
+from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
@@ -18,6 +20,7 @@ from dra_simulator.checks.pods import Surroundings, pod_remarks
 from dra_simulator.checks.pools import pool_remarks
 from dra_simulator.checks.requests import Input, claim_remarks
 from dra_simulator.checks.slices import slice_remarks
+from dra_simulator.checks.supply import Supply
 from dra_simulator.checks.taintrules import devices_of, rule_remarks
 from dra_simulator.complete import World, subject_of
 
@@ -40,7 +43,7 @@ def check(world: World, features: Features = DEFAULT_FEATURES) -> tuple[Finding,
 class _Checks:
     """What objects of each kind are held against."""
 
-    __slots__ = ("_around", "_fitting", "_given", "_index", "_of_pools", "_owners", "_published", "_world")
+    __slots__ = ("_around", "_fitting", "_given", "_index", "_of_pools", "_owners", "_published", "_supply", "_world")
 
     def __init__(self, world: World, features: Features) -> None:
         self._world = world
@@ -48,11 +51,13 @@ class _Checks:
         for device_class in world.of(DeviceClass):
             self._index.apply(device_class)
         slices = world.of(ResourceSlice)
-        self._given = Input(self._index.classes, Offer(slices, features))
-        self._fitting = Fitting(world, self._index.classes, features)
+        self._supply = Supply(world, features)
+        promised = (piece for _, one in sorted(self._supply.expanded.items()) for piece in one.slices)
+        self._given = Input(self._index.classes, Offer((*slices, *promised), features))
+        self._fitting = Fitting(world, self._index.classes, features, self._supply)
         self._of_pools = pool_remarks(slices, features)
         self._published = devices_of(slices)
-        self._around = Surroundings.of(world, self._index)
+        self._around = Surroundings.of(world, self._index, self._supply.cluster.inventory.offers)
         self._owners: set[OwnerReference] = set()
 
     def remarks(self) -> Iterator[tuple[KubernetesObject, Remark]]:
@@ -75,6 +80,10 @@ class _Checks:
                 yield from self._of_pools.get(value.metadata.name, ())
             case DeviceTaintRule():
                 yield from rule_remarks(value, self._published)
+            case InstanceType():
+                yield from self._supply.type_remarks(value)
+            case NodePool():
+                yield from self._supply.pool_remarks(value)
             case Pod() if _is_first_of_its_kind(value, self._owners):
                 yield from pod_remarks(value, self._around)
 

@@ -23,10 +23,10 @@ class Surroundings(NamedTuple):
     classes: ClassIndex
 
     @classmethod
-    def of(cls, world: World, classes: ClassIndex) -> "Surroundings":
-        """Return what the pods of the world find there."""
+    def of(cls, world: World, classes: ClassIndex, to_be: frozenset[frozenset[str]]) -> "Surroundings":
+        """Return what the pods of the world find there; `to_be` is what nodes offer that could be made."""
         claims: tuple[KubernetesObject, ...] = (*world.of(ResourceClaim), *world.of(ResourceClaimTemplate))
-        return cls(frozenset(map(subject_of, claims)), frozenset(map(_offered, world.of(Node))), classes)
+        return cls(frozenset(map(subject_of, claims)), frozenset(map(_offered, world.of(Node))) | to_be, classes)
 
 
 def pod_remarks(pod: Pod, around: Surroundings) -> Remarks:

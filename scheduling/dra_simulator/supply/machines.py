@@ -16,6 +16,7 @@ from dra_scheduling.nodeclaims import NodeSlices, shut_by
 from dra_scheduling.nodeclaims.launching import chosen
 from dra_scheduling.nodeclaims.names import INITIALIZED, LAUNCHED, READY, REGISTERED, REGISTERED_LABEL
 from dra_scheduling.nodefit.static import static_refusal
+from dra_scheduling.requirements import FORMER_NAMES
 from dra_simulator.admission import HOSTNAME
 from dra_simulator.identity import uid_of, with_uid
 from dra_simulator.replicas import DAEMON_TOLERATIONS
@@ -96,15 +97,14 @@ class Provider:
         node_class = claim.spec.node_class_ref.name
         if named is not None:
             expanded = self._catalogue.called(named, node_class)
-            return None if expanded is None and node is None else (claim, expanded)
+            if expanded is None:
+                return None if node is None else (claim, None)
+            return _with_room(claim, expanded), expanded
         instance = chosen(claim, self._catalogue.of_class(node_class))
         if instance is None:
             return None
         metadata = replace(claim.metadata, labels={**instance.labels, **claim.metadata.labels})
-        status = replace(
-            claim.status, capacity=dict(instance.expanded.capacity), allocatable=dict(instance.expanded.offered)
-        )
-        return replace(claim, metadata=metadata, status=status), instance.expanded
+        return _with_room(replace(claim, metadata=metadata), instance.expanded), instance.expanded
 
     def _up(self, claim: NodeClaim, node: str) -> NodeClaim:
         conditions = claim.status.conditions
@@ -131,17 +131,29 @@ class Provider:
                 yield with_uid(piece)
 
 
+def _with_room(claim: NodeClaim, expanded: Expanded) -> NodeClaim:
+    """Return the NodeClaim with what its machine has, where its provider has not said so already."""
+    if claim.status.allocatable:
+        return claim
+    capacity, offered = dict(expanded.capacity), dict(expanded.offered)
+    return replace(claim, status=replace(claim.status, capacity=capacity, allocatable=offered))
+
+
 def _provider_id(claim: NodeClaim) -> str:
     return claim.status.provider_id or f"{PROVIDER}{claim.name}"
 
 
 def _node(claim: NodeClaim) -> Node:
+    labels = claim.metadata.labels
+    # Kubelets and cloud providers still write the former names, too.
+    former = {name: labels[present] for name, present in FORMER_NAMES.items() if present in labels}
     node = Node(
         metadata=replace(
             claim.metadata,
             uid="",
             labels={
-                **claim.metadata.labels,
+                **former,
+                **labels,
                 HOSTNAME: claim.name,
                 REGISTERED_LABEL: "true",
                 INITIALIZED_LABEL: "true",

@@ -14,6 +14,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Outcome, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning import Nomination, PlanOptions, is_in_flight, keeper_of, provision
+from dra_simulator.supply.endings import let_go
 from dra_simulator.supply.machines import Arrival, Provider
 
 MOST_NODES_A_POD = 2
@@ -64,7 +65,7 @@ class Rounds:
         self._plan()
 
     def launch(self, provider: Provider) -> bool:
-        """Let the NodeClaims that are on their way come up; return whether any did."""
+        """Let NodeClaims on their way come up, and pods being deleted be gone; return whether there were any."""
         coming = [
             claim for _, claim in sorted(self._cluster.inventory.claims.items()) if is_in_flight(self._cluster, claim)
         ]
@@ -77,7 +78,8 @@ class Rounds:
             self.arrived += arrivals
             for value in arrivals:
                 self._cluster.apply(value)
-        return any(arrivals for _, arrivals in found)
+        has_room = let_go(self._cluster)
+        return has_room or any(arrivals for _, arrivals in found)
 
     def _schedule(self) -> None:
         for pod in self._cluster.pending():
