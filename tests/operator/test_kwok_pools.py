@@ -1,11 +1,14 @@
 """What made-up drivers publish, with faults and without, and in which order."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dra_operator.kwok.behaviour import PREFIX, Behaviour, PoolFaults, behaviour_of
-from dra_operator.kwok.pools import NOTHING, Publish, Wanted, Withdraw, next_change, wanted
+from dra_operator.kwok.pools import CONTENT, NOTHING, Publish, Wanted, Withdraw, next_change, wanted
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.instancetypes import DeviceGroup, InstanceDevices, InstanceOffering, InstanceType
@@ -148,6 +151,36 @@ def test_a_change_of_mind_between_two_writes_ends_in_one_generation(after: int) 
 
     assert len({one.spec.pool.generation for one in there.values()}) == 1
     assert [len(one.spec.devices) for _, one in sorted(there.items())] == [128, 128, 4]
+
+
+WISHES = st.builds(
+    lambda gpus, faults: wanted(machine(gpus), GPU, faults),
+    st.sampled_from([2, 130, 300]),
+    st.builds(
+        PoolFaults,
+        is_unpublished=st.booleans(),
+        is_incomplete=st.booleans(),
+        has_duplicate_names=st.booleans(),
+        restarts=st.sampled_from(["", "1"]),
+        withdrawals=st.sampled_from(["", "1"]),
+    ),
+)
+
+
+@given(st.lists(st.tuples(WISHES, st.integers(0, 4)), max_size=4), WISHES)
+def test_a_pool_gets_there_from_any_state_and_its_newest_generation_is_always_of_one_content(
+    interrupted: list[tuple[Wanted, int]], wish: Wanted
+) -> None:
+    there: dict[str, ResourceSlice] = {}
+    for earlier, count in [*interrupted, (wish, 20)]:
+        for _ in islice(writes(earlier, there), count):
+            newest = max((one.spec.pool.generation for one in there.values()), default=0)
+            now = [one for one in there.values() if one.spec.pool.generation == newest]
+            assert len({one.metadata.annotations[CONTENT] for one in now}) <= 1
+
+    assert next_change(wish, NODE, there.values()) is None
+    assert [one.spec.devices for _, one in sorted(there.items())] == [one.devices for one in wish.specs]
+    assert len({one.spec.pool.generation for one in there.values()}) <= 1
 
 
 def test_slices_of_an_earlier_node_of_the_name_go_first() -> None:
