@@ -19,8 +19,12 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+# Reasons of compile errors, and those in the conditions of other objects than pods.
+OTHERS = {"cel", "instancetypes", "nodeclaims", "disruption"}
+
+
 def reason_words() -> Iterator[str]:
-    sources = {path.name: path.read_text() for path in LIBRARY.rglob("*.py") if path.parent.name != "cel"}
+    sources = {path.name: path.read_text() for path in LIBRARY.rglob("*.py") if path.parent.name not in OTHERS}
     for text in sources.values():
         yield from REASON.findall(text)
     for name in ("refusals.py", "claimchecks.py"):
