@@ -2,7 +2,7 @@
 
 import itertools
 
-from dra_binder.errors import UnclearError
+from dra_binder.errors import ApiError, UnclearError
 from dra_operating.loop import settle
 from dra_operating.machines import LEASES, NODES, Machines, Server, writes_to
 from dra_operator.kwok.heartbeats import SLOTS, Heartbeats
@@ -65,6 +65,22 @@ async def test_a_node_that_is_gone_is_not_renewed() -> None:
 
     assert [await renewed(server, heartbeats) for _ in range(SLOTS)] == [set()] * SLOTS
     assert len(heartbeats) == 0
+
+
+async def test_a_node_that_dies_while_its_lease_is_renewed_gets_none_again() -> None:
+    server = Server()
+    heartbeats = Heartbeats(Writer(server))
+    heartbeats.add("n", "uid")
+
+    def dies(method: str, _: str) -> ApiError | None:
+        if method == "PATCH":
+            heartbeats.drop("n")
+        return None
+
+    server.before = dies
+    await heartbeats.tick()
+
+    assert server.writes == [("PATCH", f"{LEASES}/n")]
 
 
 async def test_a_kubelet_that_is_dead_says_nothing_and_ends_no_pod() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 
-from dra_binder.errors import ApiError
+from dra_binder.errors import ApiError, MissingError
 from dra_operator.kwok.writer import Writer
 from dra_operator.logs import log
 
@@ -74,13 +74,20 @@ class Heartbeats:
         yield from tuple(self._slots[self._next])
         self._next = (self._next + 1) % SLOTS
 
+    async def _renewed(self, name: str) -> None:
+        if name not in self._uids:
+            return
+        try:
+            await self._writer.renew_lease(name)
+        except MissingError:
+            # Meanwhile the node may have died, and its Lease with it.
+            if name in self._uids:
+                await self._writer.create_lease(name, self._uids[name])
+
     async def _renew(self, name: str) -> None:
         async with self._places:
-            uid = self._uids.get(name)
-            if uid is None:
-                return
             try:
-                await self._writer.renew_lease(name, uid)
+                await self._renewed(name)
             except ApiError as error:
                 self._new[name] = None
                 _log.warning("could not renew the lease of a node", node=name, error=str(error))

@@ -23,6 +23,12 @@ PHASES = ("launch", "register", "ready")
 _log = log("kwok")
 
 
+def may_be_removed(claim: NodeClaim) -> bool:
+    """Whether the NodeClaim has no need of its machine any more."""
+    drained = claim.condition(DRAINED)
+    return claim.metadata.is_deleting and drained is not None and drained.is_true
+
+
 class Provider:
     """What a cloud does. `look` returns after how many seconds to look again, 0 if only news can change anything."""
 
@@ -109,8 +115,7 @@ class Provider:
     async def _remove(self, claim: NodeClaim) -> None:
         if FINALIZER not in claim.metadata.finalizers:
             return
-        drained = claim.condition(DRAINED)
-        is_drained = drained is not None and drained.is_true
+        is_drained = may_be_removed(claim)
         if self._places.node(claim.name) is not None and not is_drained:
             return
         # The watch may be behind: a node whose creation was never answered is there all the same.

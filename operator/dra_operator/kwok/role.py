@@ -15,7 +15,7 @@ from dra_operator.kwok.instances import Catalogue
 from dra_operator.kwok.kubelet import BAD_ANNOTATION, Kubelet
 from dra_operator.kwok.pauses import Pauses
 from dra_operator.kwok.places import Places
-from dra_operator.kwok.provider import Provider
+from dra_operator.kwok.provider import Provider, may_be_removed
 from dra_operator.kwok.writer import Writer
 from dra_operator.leader import Leadership
 from dra_operator.nodeclaims.workqueue import WorkQueue
@@ -145,7 +145,11 @@ class KwokRole:
         if task.subject is Subject.POOL:
             return await self._drivers.look(task.name, task.part, self._behaviour(task.name))
         claim = self._places.claim(task.name)
-        return 0.0 if claim is None else await self._provider.look(claim, self._behaviour(task.name))
+        if claim is None:
+            return 0.0
+        if may_be_removed(claim):
+            self._heartbeats.drop(claim.name)
+        return await self._provider.look(claim, self._behaviour(task.name))
 
     def _claim_changed(self, claim: NodeClaim) -> None:
         if not is_own(claim):
@@ -175,8 +179,9 @@ class KwokRole:
     def _node_changed(self, name: str) -> None:
         """Have everything looked at that is about a node, whether it has come, gone, or changed."""
         self._queue.add(Task(Subject.CLAIM, name))
-        node = self._places.node(name)
-        if node is None or "heartbeat" in self._behaviour(name).never or not self._leadership.is_leading:
+        claim, node = self._places.claim(name), self._places.node(name)
+        is_dead = claim is None or may_be_removed(claim) or "heartbeat" in self._behaviour(name).never
+        if node is None or is_dead or not self._leadership.is_leading:
             self._heartbeats.drop(name)
         else:
             self._heartbeats.add(name, node.metadata.uid)

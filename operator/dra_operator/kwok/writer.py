@@ -74,13 +74,14 @@ class Writer:
         """Delete the node, and no other of its name."""
         await self._delete(NODES.object_path(ObjectKey("", name)), uid)
 
-    async def renew_lease(self, name: str, uid: str) -> None:
-        """Say that a node is alive."""
+    async def create_lease(self, name: str, uid: str) -> None:
+        """Say for the first time that a node is alive."""
+        await self._requests.request("POST", LEASES, lease_of(name, uid))
+
+    async def renew_lease(self, name: str) -> None:
+        """Say that a node is still alive."""
         body: Json = {"spec": {"renewTime": renewal()}}
-        try:
-            await self._requests.request("PATCH", f"{LEASES}/{name}", body, content_type=MERGE_PATCH)
-        except MissingError:
-            await self._requests.request("POST", LEASES, lease_of(name, uid))
+        await self._requests.request("PATCH", f"{LEASES}/{name}", body, content_type=MERGE_PATCH)
 
     async def delete_lease(self, name: str) -> None:
         """Delete the Lease of a node."""
