@@ -18,6 +18,8 @@ CASES = Path(__file__).parent.parent / "cases"
 GOLDEN = Path(__file__).parent / "golden"
 PLACED = str(CASES / "shared-claim-takes-its-device-once.yaml")
 PENDING = str(CASES / "every-node-says-why-not.yaml")
+SAMPLES = CASES.parent.parent / "manifests" / "samples"
+NEW_NODE = (str(SAMPLES / "new-node.yaml"), str(SAMPLES / "instancetypes"))
 PAIRS = str(CASES / "gpu-and-nic-share-a-pcie-root.yaml")
 KEYS = [
     "apiVersion",
@@ -42,6 +44,10 @@ KEYS = [
         ("explained-devices.txt", ["simulate", PAIRS, "-o", "table", "--explain", "c"]),
         ("placed.json", ["simulate", PLACED, "-o", "json"]),
         ("placed.yaml", ["simulate", PLACED, "-o", "yaml"]),
+        ("planned.txt", ["simulate", *NEW_NODE, "-o", "table"]),
+        ("planned.json", ["simulate", *NEW_NODE, "-o", "json"]),
+        ("launched.txt", ["simulate", *NEW_NODE, "-o", "table", "--launch"]),
+        ("explained-supply.txt", ["simulate", *NEW_NODE, "-o", "table", "--explain", "needs-a-node"]),
     ],
 )
 def test_output_is_as_kept(name: str, words: list[str]) -> None:

@@ -9,6 +9,7 @@ import pytest
 from dra_cases import Case, cases
 from dra_cases.command import dra
 from dra_cases.server import ListServer
+from dra_cases.worlds import manifests, standard_classes
 from dra_controlplane.client import ApiClient
 from dra_controlplane.server import ControlPlane
 from dra_operator.kinds import BY_PATH
@@ -104,6 +105,24 @@ def test_devices_are_listed_with_the_claims_that_have_them(server: ListServer) -
 def test_a_namespace_has_the_devices_of_its_claims(server: ListServer) -> None:
     assert [item["claims"] for item in json.loads(dra("devices", "-n", "default").out)] == [["default/held"]]
     assert json.loads(dra("devices", "-n", "elsewhere").out) == []
+
+
+def test_node_claims_are_listed_and_pods_told_of_nodes_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = {
+        "pools": {"default": {}},
+        "types": {"gpu": {"devices": {"a": 1}}},
+        "nodeclaims": {"c": {"types": ["gpu"], "pods": ["p"], "drivers": ["a"]}},
+        "pods": {"p": {"wants": ["r"]}},
+    }
+    with ListServer([*standard_classes(), *manifests(world)]) as server:
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path)))
+        (listed,) = json.loads(dra("nodeclaims").out)
+        (fate,) = json.loads(dra("nodeclaims", "c").out)["fits"]
+        story = json.loads(dra("explain", "pod", "p").out)
+    assert (listed["nodeClaim"], listed["phase"], listed["pods"]) == ("c", "Planned", ["default/p"])
+    assert [group["fits"] for group in fate["instanceTypes"]] == [True]
+    assert story["outcome"] == "waits for NodeClaim c"
+    assert [group["names"] for group in story["supply"]["instanceTypes"]] == [["gpu"]]
 
 
 def test_claims_are_listed_with_what_they_have(server: ListServer) -> None:
