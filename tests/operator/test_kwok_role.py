@@ -301,3 +301,15 @@ async def test_settings_hold_where_no_annotation_says_otherwise() -> None:
         await machines.until(lambda: machines.get(POD).get("status", {}).get("phase") == "Succeeded")
 
     assert machines.server.names(NODES) == ["n"]
+
+
+async def test_a_replica_that_does_not_lead_writes_nothing_until_it_does() -> None:
+    machines = Machines()
+    machines.instance_type()
+    async with machines.role():
+        machines.leadership.step_back()
+        machines.claim()
+        await machines.until(lambda: True)
+        assert machines.server.writes == []
+        machines.leadership.take()
+        await machines.until(machines.slices)

@@ -14,10 +14,6 @@ class Pauses:
         self._clock = clock
         self._begun: dict[Hashable, float] = {}
 
-    def __len__(self) -> int:
-        """The number of pauses that have not ended."""
-        return len(self._begun)
-
     def left(self, key: Hashable, seconds: float) -> float:
         """Return how much of a pause is left; it begins when it is first asked for."""
         if seconds <= 0:

@@ -134,6 +134,7 @@ class Machines:
         self.server.removed = self._removed
         self.notices = Notices()
         self._settings = Settings.from_environment({"DRA_ROLES": "kwok", **settings})
+        self.leadership = Leadership(Role.KWOK, lambda _: None, lambda: 0.0)
         self._role: KwokRole | None = None
         self._cache = Cache()
 
@@ -141,7 +142,7 @@ class Machines:
     async def role(self) -> AsyncIterator[None]:
         """The role runs for as long as the block does, from what the server holds."""
         self._cache = cache = Cache()
-        leadership = Leadership(Role.KWOK, lambda _: role.leadership_changed(), lambda: 0.0)
+        self.leadership = leadership = Leadership(Role.KWOK, lambda _: role.leadership_changed(), lambda: 0.0)
         role = KwokRole(self._settings, requests=self.server, cache=cache, recorder=self.notices, leadership=leadership)
         self._role = role
         for value in tuple(self.server.objects.values()):
@@ -151,23 +152,23 @@ class Machines:
             yield
         self._role = None
 
-    def instance_type(self, name: str = "small", *, count: int = 2, price: str = "1", **spec: object) -> None:
+    def instance_type(self, name: str = "small", *, count: int = 2, **spec: object) -> None:
         """Lets a type be offered."""
         group = {"driver": DRIVER, "name": "gpu-{index}", "count": count}
         whole = {
-            "offerings": [{"zone": "a", "price": price}],
+            "offerings": [{"zone": "a", "price": 1}],
             "capacity": {"cpu": 16, "memory": "64Gi"},
             "devices": {"groups": [group]} if count else {},
             **spec,
         }
         self._put(TYPES, {"metadata": {"name": name, "uid": f"uid-{name}"}, "spec": whole})
 
-    def claim(self, name: str = "n", *requirements: Json, group: str = "dra-scheduler.dev", **notes: str) -> None:
+    def claim(self, name: str = "n", *, group: str = "dra-scheduler.dev", **notes: str) -> None:
         """Lets a NodeClaim be there; notes are settings of the role, with underscores for dashes."""
         annotations = {f"kwok.dra-scheduler.dev/{key.replace('_', '-')}": value for key, value in notes.items()}
         reference = {"group": group, "kind": "InstanceType", "name": "default"}
         meta = {"name": name, "annotations": annotations, "finalizers": [TERMINATION]}
-        spec = {"nodeClassRef": reference, "requirements": list(requirements)}
+        spec = {"nodeClassRef": reference, "requirements": []}
         self._put(NODE_CLAIMS, {"metadata": meta, "spec": spec})
 
     def pod(self, name: str = "p", *, node: str = "n", **annotations: str) -> None:
