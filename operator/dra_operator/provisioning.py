@@ -39,6 +39,8 @@ REMEMBERED_SECONDS = 60.0
 REPLAN_SECONDS = 5.0
 # A node may be seen before what its drivers publish: so long its pods wait for that before another node is made.
 ARRIVAL_SECONDS = 10.0
+# A pod that hangs while it ends may do so for ever.
+OVERDUE_SECONDS = 60.0
 NOMINATED = "Nominated"
 
 _log = log("provisioning")
@@ -250,7 +252,11 @@ class Provisioner:
         if not pods:
             return
         make = plan if self._settings.is_trial else provision
-        options = PlanOptions(now=_moment(now), budget=within(self._clock, PLAN_LIMIT_SECONDS))
+        options = PlanOptions(
+            now=_moment(now),
+            overdue=_moment(now - OVERDUE_SECONDS),
+            budget=within(self._clock, PLAN_LIMIT_SECONDS),
+        )
         try:
             yield make(self._cluster, pods, options)
         except Exception:  # noqa: BLE001  whatever it is, it concerns these pods alone

@@ -135,6 +135,23 @@ def test_a_scheduler_that_is_killed_while_it_adds_a_pod_adds_it_once(
     assert [nominated(claim) for claim in planning.claims()] == [["a", "b"]]
 
 
+def test_what_was_ordered_is_known_though_the_watch_is_late(
+    planning: Planning, proxy: Proxy, scheduler: RunningOperator
+) -> None:
+    scheduler.kill()
+    hold = Hold()
+    proxy.disturb(Match(method="GET", path=r"/nodeclaims\?.*watch="), hold.before())
+    scheduler.start()
+    hold.reached()
+    planning.instance_type("plain")
+    for name in ("a", "b", "c"):
+        pod_with(planning, name)
+        planning.waits(name)
+
+    assert [nominated(claim) for claim in planning.claims()] == [["a", "b", "c"]]
+    hold.drop()
+
+
 def kill_and_restart(hold: Hold, scheduler: RunningOperator) -> None:
     hold.reached()
     scheduler.kill()

@@ -303,6 +303,30 @@ def test_a_node_claim_whose_pod_is_gone_stays(world: World) -> None:
     assert world.cluster.inventory.claims == {claim.name: claim}
 
 
+def leaving(name: str, when: str) -> Pod:
+    """A pod that fills node n1 and is to be gone at this time."""
+    value = pod(name, container(requests={"cpu": "4"}), node_name="n1")
+    return msgspec.structs.replace(value, metadata=msgspec.structs.replace(value.metadata, deletion_timestamp=when))
+
+
+def test_a_pod_waits_for_room_that_is_about_to_be_free(world: World) -> None:
+    world.add(node("n1", allocatable={"cpu": "4"}), leaving("old", "2026-01-01T00:00:30Z"), cpu_pod("a", "4"))
+
+    plans = world.rest()
+
+    assert (plans.orders, said(plans)) == ((), "waits for the pods that are being deleted on node n1")
+    world.remove(leaving("old", ""))
+    assert [getattr(one, "node", "") for one in world.rest().outcomes] == ["n1"]
+
+
+def test_a_pod_does_not_wait_for_one_that_hangs_while_it_ends(world: World) -> None:
+    world.add(node("n1", allocatable={"cpu": "4"}), leaving("hung", "2025-12-31T23:00:00Z"), cpu_pod("a", "4"))
+
+    (order,) = world.rest().orders
+
+    assert pods_of(order) == ["a"]
+
+
 def test_a_trial_tells_what_would_be_made_and_makes_nothing() -> None:
     world = World(is_trial=True)
     world.add(node_pool(), instance_type(), cpu_pod("a"))

@@ -160,17 +160,17 @@ def _emptying(cluster: Cluster, situation: Situation) -> Iterator[PlannedNode]:
     for name in sorted(situation.emptying - situation.closed):
         state = cluster.nodes.get(name)
         if state is not None and not state.node.is_being_set_up and not state.node.spec.unschedulable:
-            host = there(state)
+            host = there(state, situation.going)
             host.is_plain &= not any(pool.pinned for pool in cluster.pools.on_node(state.place))
             yield host
 
 
-def there(state: NodeState) -> PlannedNode:
-    """Return a node that exists as it will be without the pods that are being deleted."""
+def there(state: NodeState, going: frozenset[str] | None = None) -> PlannedNode:
+    """Return a node that exists as it will be without the pods that go: all that are being deleted, or only these."""
     used: dict[str, int] = {}
     ports: list[HostPort] = []
-    for charge in state.charges.values():
-        if not charge.is_going:
+    for uid, charge in state.charges.items():
+        if not (charge.is_going if going is None else uid in going):
             ports += charge.ports
             for name, amount in charge.amounts.items():
                 used[name] = used.get(name, 0) + amount

@@ -37,9 +37,13 @@ WRITTEN = Refusal(
 
 
 class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`now` is RFC 3339 text in UTC, held against the retry times of instance types. `budget` is for each pod."""
+    """`now` is RFC 3339 text in UTC, held against the retry times of instance types. `budget` is for each pod.
+
+    Pods that should have been gone before `overdue`, such text, too, are not counted on to make room.
+    """
 
     now: str = ""
+    overdue: str = ""
     budget: Budget = Budget()
 
 
@@ -88,7 +92,7 @@ class Planner:
     ) -> None:
         self._cluster = cluster
         self._options = options
-        self._situation = situation if situation is not None else Situation.of(cluster)
+        self._situation = situation if situation is not None else Situation.of(cluster, options.overdue)
         self._hosts = Hosts(cluster, options.budget, options.now, self._situation)
         self._limits = limits if limits is not None else Limits(cluster)
         self._tried: dict[Hashable, _Tried] = {}

@@ -30,10 +30,10 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: tuple[NodeClaim, ...] = ()
 
     @classmethod
-    def of(cls, cluster: Cluster) -> "Situation":
-        """Return how things stand."""
+    def of(cls, cluster: Cluster, overdue: str = "") -> "Situation":
+        """Return how things stand. Pods that should have been gone before `overdue` (RFC 3339) stay."""
         flying = in_flight(cluster)
-        leaving = [pod for pod in cluster.placements.pods.values() if _is_going(pod)]
+        leaving = [pod for pod in cluster.placements.pods.values() if _is_going(pod, overdue)]
         closed = frozenset(_leaving_nodes(cluster))
         going = frozenset(pod.metadata.uid for pod in (*leaving, *_moving(cluster, flying, closed)))
         nodes = cluster.nodes
@@ -64,8 +64,9 @@ def _moving(cluster: Cluster, flying: Iterable[NodeClaim], closed: frozenset[str
                     yield pod
 
 
-def _is_going(pod: Pod) -> bool:
-    return bool(pod.metadata.deletion_timestamp and pod.spec.node_name)
+def _is_going(pod: Pod, overdue: str) -> bool:
+    when = pod.metadata.deletion_timestamp
+    return bool(when and pod.spec.node_name) and when >= overdue
 
 
 def _leaving_nodes(cluster: Cluster) -> Iterator[str]:
