@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from dra_operator.disruption import Carried, Disruptor
 from dra_operator.logs import log
 from dra_operator.metrics import CYCLE_SECONDS, DEVICES_HELD, IN_FLIGHT, OUTCOMES, QUEUE
 from dra_operator.provisioning import Plans, Provisioner, is_for_nodes
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import NewBudget, by_steps, schedule
+from dra_scheduling.disruption import Step
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, Unschedulable
@@ -79,10 +81,11 @@ class Calls(msgspec.Struct, frozen=True, kw_only=True):
 
     ask_level: Callable[[], None]
     deliver: Callable[[Plans], None]
+    disrupt: Callable[[tuple[Step, ...]], None]
     failed: Callable[[BaseException], None]
 
 
-Message = Changed | Removed | Written | Unwritten | Ordered | Lead | Level | Stop
+Message = Changed | Removed | Written | Unwritten | Ordered | Carried | Lead | Level | Stop
 Inbox = queue.SimpleQueue[Message]
 
 
@@ -92,6 +95,7 @@ class SchedulerCore:
     __slots__ = (
         "_cluster",
         "_cycle_pods",
+        "_disruptor",
         "_failed",
         "_in_flight",
         "_is_leading",
@@ -108,12 +112,14 @@ class SchedulerCore:
         cycle_pods: int,
         new_budget: NewBudget = by_steps,
         provisioner: Provisioner | None = None,
+        disruptor: Disruptor | None = None,
     ) -> None:
         self._cluster = cluster
         self._queue = pods
         self._cycle_pods = cycle_pods
         self._new_budget = new_budget
         self._provisioner = provisioner
+        self._disruptor = disruptor
         self._in_flight: set[str] = set()
         self._failed: dict[ObjectKey, BindRequest] = {}
         self._is_leading = False
@@ -131,6 +137,9 @@ class SchedulerCore:
                 self._unwritten(pod, now)
             case Ordered():
                 self._ordered(message, now)
+            case Carried(created):
+                if self._disruptor is not None:
+                    self._disruptor.written(created)
             case Lead(is_leading):
                 self._is_leading = is_leading
             case Level() | Stop():
@@ -148,12 +157,20 @@ class SchedulerCore:
         outcomes = tuple(self._outcomes(pods, now)) if pods else ()
         return Plans(outcomes=tuple(self._told(outcomes, now)))
 
+    def disrupt(self, now: float) -> tuple[Step, ...]:
+        """Return what is to be written so that nodes go; nothing new while pods wait for a decision."""
+        if not self._is_leading or self._disruptor is None:
+            return ()
+        is_planning = self._provisioner is not None and bool(self._provisioner.depth)
+        return self._disruptor.steps(now, is_quiet=not self._queue.depth.ready and not is_planning)
+
     def pause(self, now: float) -> float:
         """Return how many seconds may pass before there is something to decide, if nothing happens; 0 if there is."""
         if not self._is_leading or len(self._in_flight) >= 2 * self._cycle_pods:
             return IDLE_SECONDS
         planned = self._provisioner.next_time() if self._provisioner is not None else None
-        times = [when for when in (self._queue.next_time(), planned) if when is not None]
+        disrupted = self._disruptor.next_time() if self._disruptor is not None else None
+        times = [when for when in (self._queue.next_time(), planned, disrupted) if when is not None]
         return min(max(min(times) - now, 0.0), IDLE_SECONDS) if times else IDLE_SECONDS
 
     def measure(self) -> None:
@@ -336,6 +353,9 @@ class CycleThread(threading.Thread):
             plans = self._core.decide(self._clock())
             if plans.outcomes or plans.orders:
                 self._calls.deliver(plans)
+            steps = self._core.disrupt(self._clock())
+            if steps:
+                self._calls.disrupt(steps)
         self._core.measure()
         if not self._has_asked and not self._core.pause(self._clock()):
             self._has_asked = True

@@ -40,6 +40,15 @@ NODECLAIMS_WRITTEN = Counter(
     "dra_nodeclaims_written", "NodeClaims that plans have created or extended.", ["result"], registry=REGISTRY
 )
 NOMINATED_PODS = Counter("dra_nominated_pods", "Pods that a NodeClaim was created or extended for.", registry=REGISTRY)
+DISRUPTIONS = Counter(
+    "dra_disruptions", "Nodes that were decided to be taken away, by reason.", ["reason"], registry=REGISTRY
+)
+DISRUPTION_SECONDS = Histogram(
+    "dra_disruption_seconds",
+    "Time of one look for nodes that are not needed.",
+    registry=REGISTRY,
+    buckets=(0.003, 0.01, 0.03, 0.1, 0.3, 1, 3),
+)
 NODECLAIM_STEPS = Counter(
     "dra_nodeclaim_steps", "Steps taken in the lives of NodeClaims, by what was done.", ["step"], registry=REGISTRY
 )

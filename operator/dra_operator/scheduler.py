@@ -10,6 +10,8 @@ from dra_operator.api import Api
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
 from dra_operator.cycle import Calls, CycleThread, Lead, Level, Ordered, SchedulerCore, Stop, Unwritten, Written
+from dra_operator.disruption import Carried, Disruptor
+from dra_operator.disruptionwriter import DisruptionWriter
 from dra_operator.events import Recorder
 from dra_operator.kinds import NODE_CLAIMS
 from dra_operator.leader import Leadership
@@ -78,6 +80,7 @@ class SchedulerRole:
             cycle_pods=settings.cycle_pods,
             new_budget=by_clock(clock),
             provisioner=_provisioner(cluster, settings, clock),
+            disruptor=_disruptor(cluster, settings, clock),
         )
         self._thread = CycleThread(
             core,
@@ -85,6 +88,7 @@ class SchedulerRole:
             calls=Calls(
                 ask_level=lambda: self._call(self._level_wanted.set),
                 deliver=lambda plans: self._call(self._decided, plans),
+                disrupt=lambda steps: self._call(self._disruptions.submit, steps),
                 failed=lambda error: self._call(failed, f"the scheduling thread ended: {error!r}"),
             ),
         )
@@ -100,6 +104,14 @@ class SchedulerRole:
             api,
             cache,
             OrderReports(written=self._ordered, unwritten=self._not_ordered, refused=self._order_refused),
+            may_write=lambda: leadership.is_leading,
+        )
+
+        self._disruptions = DisruptionWriter(
+            api,
+            cache,
+            recorder,
+            carried=lambda created: self._thread.inbox.put(Carried(created)),
             may_write=lambda: leadership.is_leading,
         )
 
@@ -125,6 +137,7 @@ class SchedulerRole:
         self._thread.start()
         writers = [self._writer.run() for _ in range(WRITERS)]
         writers += [self._orders.run() for _ in range(NODE_CLAIM_WRITERS)]
+        writers.append(self._disruptions.run())
         return (self._tell_level(), self._tell_leadership(), self._status.run(), *writers)
 
     def leadership_changed(self) -> None:
@@ -221,3 +234,9 @@ def _provisioner(cluster: Cluster, settings: Settings, clock: Clock) -> Provisio
         is_trial=settings.nodeclaims is NodeClaimsMode.PLAN,
     )
     return Provisioner(cluster, plans, clock)
+
+
+def _disruptor(cluster: Cluster, settings: Settings, clock: Clock) -> Disruptor | None:
+    if settings.nodeclaims is not NodeClaimsMode.OWN or not settings.disruption:
+        return None
+    return Disruptor(cluster, settings.disruption_interval_seconds, clock)

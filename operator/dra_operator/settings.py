@@ -85,6 +85,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     nodeclaims: NodeClaimsMode
     batch_idle_seconds: float
     batch_max_seconds: float
+    disruption: bool
+    disruption_interval_seconds: float
     launch_timeout_seconds: float
     registration_timeout_seconds: float
     gate_timeout_seconds: float
@@ -297,6 +299,18 @@ SETTINGS = (
         default="10",
         meaning="and so long after the first of them in any case",
         parse=_seconds(0, 600),
+    ),
+    Setting(
+        field="disruption",
+        default="true",
+        meaning="true or false: take away nodes that are empty, not needed, too dear, outdated or too old",
+        parse=_truth,
+    ),
+    Setting(
+        field="disruption_interval_seconds",
+        default="10",
+        meaning="how often nodes are looked at for that",
+        parse=_seconds(0.1, 3_600),
     ),
     Setting(
         field="launch_timeout_seconds",

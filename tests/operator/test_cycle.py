@@ -25,6 +25,7 @@ from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import NewBudget, by_steps
 from dra_scheduling.cycle import bind_request as decided
+from dra_scheduling.disruption import Step
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
 from dra_scheduling.model.ids import DeviceID
@@ -268,9 +269,15 @@ class Scheduling:
 
     def __init__(self) -> None:
         self.outcomes: queue.SimpleQueue[Plans] = queue.SimpleQueue()
+        self.steps: queue.SimpleQueue[tuple[Step, ...]] = queue.SimpleQueue()
         self.failures: list[BaseException] = []
         self.questions = threading.Semaphore(0)
-        calls = Calls(ask_level=self.questions.release, deliver=self.outcomes.put, failed=self.failures.append)
+        calls = Calls(
+            ask_level=self.questions.release,
+            deliver=self.outcomes.put,
+            disrupt=self.steps.put,
+            failed=self.failures.append,
+        )
         core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=10)
         self.thread = CycleThread(core, clock=lambda: 100.0, calls=calls)
         self.thread.inbox.put(Lead(is_leading=True))

@@ -121,6 +121,8 @@ class Cluster:
         if state is None:
             self.nodes[node.name] = NodeState(node, self.placements.charges_on(node.name))
         elif not state.is_changed_by(node):
+            # Its conditions and annotations are of no interest to pods, but to whoever looks after nodes.
+            state.node = node
             return Wake.NOTHING
         else:
             state.update(node)

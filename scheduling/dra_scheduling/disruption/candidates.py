@@ -22,6 +22,8 @@ PRIORITY_SCALE = 2.0**25
 COST_SCALE = 2.0**27
 MOST_COST = 10.0
 SPOT = "spot"
+SETTLING_SECONDS = 15.0
+"""So long after a pod came or went nothing is consolidated, whatever the pool says: its successor may be on its way."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +57,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         """Whether nothing has changed on it for as long as its pool demands before it is consolidated."""
         after = self.pool.spec.disruption.consolidate_after
         seconds = None if after == NEVER else duration_of(after)
-        return seconds is not None and now >= self.quiet_since + seconds
+        return seconds is not None and now >= self.quiet_since + max(seconds, SETTLING_SECONDS)
 
 
 class Kept(msgspec.Struct, frozen=True):

@@ -1,0 +1,144 @@
+"""The part of the scheduler's thread that takes nodes away: looks every few seconds whether any is not needed.
+
+What it decides is a list of writes, in order. Until they are made (or not), nothing new is decided; what is left of an
+earlier decision, by this process or another, is found on the NodeClaims themselves.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+
+import msgspec
+
+from dra_operator.logs import log
+from dra_operator.metrics import DISRUPTION_SECONDS, DISRUPTIONS
+from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.disruption import (
+    Create,
+    Outlook,
+    Step,
+    Unrest,
+    WhatIfOptions,
+    first_steps,
+    next_decision,
+    next_steps,
+)
+from dra_scheduling.inventory.replacements import is_replacement, is_to_go
+
+CARRY_SECONDS = 1.0
+"""What was decided is looked after so often."""
+MOST_NODES = 25
+"""So many single nodes are looked at in one go: the thread takes in no news meanwhile."""
+MOST_SECONDS = 1.0
+
+_log = log("disruption")
+
+
+class Disruptor:
+    """Works on the cluster of the thread that calls it. `clock` is any clock of seconds that never goes back."""
+
+    def __init__(self, cluster: Cluster, interval: float, clock: Callable[[], float]) -> None:
+        self._cluster = cluster
+        self._interval = interval
+        self._clock = clock
+        self._decides_at = self._carries_at = 0.0
+        self._pods: dict[str, frozenset[str]] = {}
+        self._changed: dict[str, float] = {}
+        self._turn = 0
+        self._assumed: tuple[str, ...] = ()
+        self._is_writing = False
+
+    def next_time(self) -> float | None:
+        """Return when to look next; None while writes are being made, or where there are no NodeClaims."""
+        if self._is_writing or not self._cluster.inventory.claims:
+            return None
+        return min(self._decides_at, self._carries_at)
+
+    def steps(self, now: float, *, is_quiet: bool) -> tuple[Step, ...]:
+        """Return what is to be written now; `written` has to be called when that is done.
+
+        Nothing new is decided unless it is quiet: pods that wait come first.
+        """
+        when = self.next_time()
+        if when is None or now < when:
+            return ()
+        with DISRUPTION_SECONDS.time():
+            try:
+                steps = self._steps(now, is_quiet=is_quiet)
+            except Exception:  # noqa: BLE001  whatever it is, scheduling goes on without it
+                _log.exception("no node could be taken away")
+                steps = ()
+        self._is_writing = bool(steps)
+        return steps
+
+    def written(self, created: frozenset[str]) -> None:
+        """Take note that the writes are over, and which NodeClaims were created."""
+        for name in self._assumed:
+            if name not in created:
+                self._cluster.inventory.forget(name)
+        self._assumed = ()
+        self._is_writing = False
+
+    def _steps(self, now: float, *, is_quiet: bool) -> tuple[Step, ...]:
+        claims = self._cluster.inventory.claims.values()
+        is_carrying = any(is_to_go(claim) or is_replacement(claim) for claim in claims)
+        self._carries_at = now + (CARRY_SECONDS if is_carrying else self._interval)
+        is_due = now >= self._decides_at
+        is_deciding = is_due and is_quiet
+        if is_due:
+            self._decides_at = now + (self._interval if is_quiet else CARRY_SECONDS)
+        if not is_deciding and not is_carrying:
+            return ()
+        outlook = Outlook(self._cluster)
+        options = WhatIfOptions(now=_moment(now), budget=Budget(is_late=self._end()))
+        steps = next_steps(outlook, options)
+        if steps and is_deciding:
+            self._decides_at = now + CARRY_SECONDS
+        if steps or not is_deciding:
+            return steps
+        return self._decided(outlook, options, now)
+
+    def _decided(self, outlook: Outlook, options: WhatIfOptions, now: float) -> tuple[Step, ...]:
+        self._note_changes(outlook, now)
+        unrest = Unrest(changed=self._changed)
+        decision = next_decision(outlook, options, unrest=unrest, first=self._turn, most=MOST_NODES)
+        if decision is None:
+            self._turn += MOST_NODES
+            return ()
+        DISRUPTIONS.labels(decision.reason).inc(len(decision.claims))
+        names = [claim.name for claim in decision.claims]
+        _log.info("nodes are to go", reason=decision.reason, nodeclaims=names[:20], why=decision.message)
+        steps = first_steps(decision, options.now)
+        made = tuple(step.claim for step in steps if isinstance(step, Create))
+        for claim in made:
+            self._cluster.inventory.assume(claim)
+        self._assumed = tuple(claim.name for claim in made)
+        # One decision may open the way for the next.
+        self._decides_at = now + CARRY_SECONDS
+        return steps
+
+    def _note_changes(self, outlook: Outlook, now: float) -> None:
+        """Remember when pods came or went, node by node, as far as somebody was looking."""
+        seen: dict[str, frozenset[str]] = {}
+        for claim in self._cluster.inventory.claims.values():
+            node = claim.status.node_name
+            if node in self._cluster.nodes:
+                pods = seen[node] = frozenset(pod.metadata.uid for pod in outlook.moving_from(node))
+                if self._pods.get(node, pods) != pods:
+                    self._changed[node] = now
+        self._pods = seen
+        self._changed = {node: when for node, when in self._changed.items() if node in seen}
+
+    def _end(self) -> Callable[[], bool]:
+        end = self._clock() + MOST_SECONDS
+        return lambda: self._clock() >= end
+
+
+class Carried(msgspec.Struct, frozen=True):
+    """The writes that take nodes away are made, as far as they could be; these NodeClaims were created."""
+
+    created: frozenset[str]
+
+
+def _moment(now: float) -> str:
+    return dt.datetime.fromtimestamp(now, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

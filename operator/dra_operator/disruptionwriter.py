@@ -1,0 +1,163 @@
+"""Makes the writes that take nodes away, one after the other; the first that fails ends the list.
+
+Whatever was not written is found out again from what is.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from dra_binder.errors import ApiError, ConflictError, MissingError
+from dra_operator.api import Json
+from dra_operator.cache import Cache
+from dra_operator.events import Notice, Recorder, Regarding, Severity
+from dra_operator.kinds import NODE_CLAIMS, NODES
+from dra_operator.kube.ports import MERGE_PATCH
+from dra_operator.logs import log
+from dra_operator.nodeclaimwriter import Server
+from dra_scheduling.disruption import Close, Create, GiveUp, Mark, Remove, Reopen, Step
+from dra_scheduling.disruption.records import RETRY_AFTER
+from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.nodeclaims.names import DISRUPTED_TAINT
+from dra_scheduling.wire import InvalidObjectError, read_as, write, write_value
+
+DISRUPTING = "Disrupting"
+DISRUPTED = "Disrupted"
+GIVEN_UP = "DisruptionGivenUp"
+
+_log = log("disruption")
+
+
+class DisruptionWriter:
+    """One writer behind a queue. `carried` is told which NodeClaims a list of steps has created."""
+
+    def __init__(
+        self,
+        server: Server,
+        cache: Cache,
+        recorder: Recorder,
+        *,
+        carried: Callable[[frozenset[str]], None],
+        may_write: Callable[[], bool],
+    ) -> None:
+        self._server = server
+        self._cache = cache
+        self._recorder = recorder
+        self._carried = carried
+        self._may_write = may_write
+        self._waiting: asyncio.Queue[tuple[Step, ...]] = asyncio.Queue()
+
+    def submit(self, steps: tuple[Step, ...]) -> None:
+        """Make these writes soon."""
+        self._waiting.put_nowait(steps)
+
+    async def run(self) -> None:
+        """Be the writer, until cancelled."""
+        while True:
+            await self.write(await self._waiting.get())
+
+    async def write(self, steps: tuple[Step, ...]) -> None:
+        """Make these writes, and report which NodeClaims were created."""
+        created: set[str] = set()
+        try:
+            for step in steps:
+                if not self._may_write() or not await self._is_taken(step):
+                    return
+                if isinstance(step, Create):
+                    created.add(step.claim.name)
+        finally:
+            self._carried(frozenset(created))
+
+    async def _is_taken(self, step: Step) -> bool:
+        try:
+            await self._take(step)
+        except ApiError as error:
+            _log.warning("a step could not be written", step=type(step).__name__, error=str(error))
+            return False
+        return True
+
+    async def _take(self, step: Step) -> None:
+        match step:
+            case Create(claim=claim):
+                await self._create(claim)
+            case Mark(claim=claim, record=record, notice=notice):
+                await self._annotate(claim, {DISRUPTION: record.text})
+                self._tell(claim, Severity.NORMAL, DISRUPTING, notice)
+            case GiveUp(claim=claim, retry_after=until, notice=notice):
+                await self._annotate(claim, {DISRUPTION: None, RETRY_AFTER: until})
+                self._tell(claim, Severity.WARNING, GIVEN_UP, f"stays after all: {notice}")
+            case Remove(claim=claim, reason=reason, notice=notice):
+                await self._delete(claim)
+                self._tell(claim, Severity.NORMAL, DISRUPTED, f"is deleted ({reason}): {notice}")
+            case Close(node=node, uid=uid):
+                await self._taint(node, uid, is_closed=True)
+            case Reopen(node=node, uid=uid):
+                await self._taint(node, uid, is_closed=False)
+        _log.debug("step", step=type(step).__name__)
+
+    async def _create(self, claim: NodeClaim) -> None:
+        try:
+            answer = await self._server.request("POST", NODE_CLAIMS.path, write(claim))
+        except ConflictError:
+            # An earlier request whose answer was lost, or another node of that name.
+            answer = await self._server.request("GET", NODE_CLAIMS.object_path(_key(claim)))
+            if _claim(answer).metadata.annotations.get(REPLACES) != claim.metadata.annotations[REPLACES]:
+                raise
+        self._server.learn(answer)
+
+    async def _annotate(self, claim: NodeClaim, annotations: dict[str, str | None]) -> None:
+        current = self._cache.get(NodeClaim, _key(claim)) or claim
+        guard = {"uid": claim.metadata.uid, "resourceVersion": current.metadata.resource_version}
+        body: Json = {"metadata": {**guard, "annotations": annotations}}
+        path = NODE_CLAIMS.object_path(_key(claim))
+        self._server.learn(await self._server.request("PATCH", path, body, content_type=MERGE_PATCH))
+
+    async def _delete(self, claim: NodeClaim) -> None:
+        # Whatever was written since the decision may speak against it.
+        meta = claim.metadata
+        preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        try:
+            await self._server.request("DELETE", NODE_CLAIMS.object_path(_key(claim)), body)
+        except MissingError:
+            return
+
+    async def _taint(self, node: str, uid: str, *, is_closed: bool) -> None:
+        path = NODES.object_path(ObjectKey("", node))
+        try:
+            found = await self._server.request("GET", path)
+        except MissingError:
+            return
+        taints = _taints(found, is_closed=is_closed)
+        if found["metadata"]["uid"] != uid or taints is None:
+            return
+        guard = {"uid": uid, "resourceVersion": found["metadata"]["resourceVersion"]}
+        body: Json = {"metadata": guard, "spec": {"taints": taints}}
+        self._server.learn(await self._server.request("PATCH", path, body, content_type=MERGE_PATCH))
+
+    def _tell(self, claim: NodeClaim, severity: Severity, reason: str, message: str) -> None:
+        self._recorder.tell(
+            Notice(regarding=Regarding.of(claim), severity=severity, reason=reason, message=f"Node {message}")
+        )
+
+
+def _taints(node: Json, *, is_closed: bool) -> list[Any] | None:
+    """Return the taints that the node is to have, None if it has them."""
+    before = (node.get("spec") or {}).get("taints") or []
+    wanted = (DISRUPTED_TAINT.key, DISRUPTED_TAINT.effect)
+    others = [one for one in before if (one["key"], one["effect"]) != wanted]
+    after = [*others, write_value(DISRUPTED_TAINT)] if is_closed else others
+    return None if len(after) == len(before) else after
+
+
+def _claim(answer: Json) -> NodeClaim:
+    try:
+        return read_as(NodeClaim, answer)
+    except InvalidObjectError as error:
+        raise ApiError("read a NodeClaim", 0, reason="Invalid", message=str(error)) from error
+
+
+def _key(claim: NodeClaim) -> ObjectKey:
+    return ObjectKey("", claim.name)

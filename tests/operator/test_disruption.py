@@ -1,0 +1,270 @@
+"""The scheduler's thread and the writer take nodes away together, over a server in memory that fails now and then."""
+
+import copy
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from dra_binder.errors import ConflictError, MissingError, UnclearError
+from dra_cases.fleet import Fleet
+from dra_operating.api import ApiInMemory
+from dra_operating.clock import ManualClock
+from dra_operator.api import Json
+from dra_operator.cache import Cache
+from dra_operator.cycle import Lead, SchedulerCore
+from dra_operator.disruption import Carried, Disruptor
+from dra_operator.disruptionwriter import DisruptionWriter
+from dra_operator.events import Notice, Recorder
+from dra_operator.kinds import NODE_CLAIMS, NODES
+from dra_scheduling.disruption.records import annotated
+from dra_scheduling.inventory.replacements import DISRUPTION
+from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.nodeclaims.times import seconds_of
+from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.wire import key_of, read, write
+
+START = seconds_of("2026-01-02T00:00:00Z")
+
+
+class Server:
+    """NodeClaims and nodes by path; every change is seen by the cluster at once."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.objects: dict[str, Json] = {}
+        self.writes: list[str] = []
+        self.fails_at = -1
+        self.fails_late = False
+        self._version = 0
+        for claim in tuple(fleet.cluster.inventory.claims.values()):
+            self.put(f"{NODE_CLAIMS.path}/{claim.name}", write(claim))
+        for state in tuple(fleet.cluster.nodes.values()):
+            self.put(f"{NODES.path}/{state.node.name}", write(state.node))
+
+    def put(self, path: str, body: Json) -> Json:
+        self._version += 1
+        metadata = {**body["metadata"], "resourceVersion": str(self._version)}
+        self.objects[path] = {**copy.deepcopy(body), "metadata": {"uid": f"uid-of-{path}", **metadata}}
+        self.learn(self.objects[path])
+        return self.objects[path]
+
+    def learn(self, answer: Json) -> None:
+        self.fleet.cluster.apply(read(answer))
+
+    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
+        if method == "GET":
+            if path not in self.objects:
+                raise MissingError("get", 404)
+            return copy.deepcopy(self.objects[path])
+        number = len(self.writes)
+        self.writes.append(f"{method} {path.rpartition('/')[2]}")
+        if number == self.fails_at and not self.fails_late:
+            raise UnclearError("write", 0)
+        answer = self._write(method, path, body or {})
+        if number == self.fails_at:
+            raise UnclearError("write", 0)
+        return answer
+
+    def _write(self, method: str, path: str, body: Json) -> Json:
+        if method == "POST":
+            place = f"{path}/{body['metadata']['name']}"
+            if place in self.objects:
+                raise ConflictError("create", 409)
+            return self.put(place, body)
+        found = self.objects[path]
+        guard = body["preconditions"] if method == "DELETE" else body["metadata"]
+        if any(guard[name] != found["metadata"][name] for name in ("uid", "resourceVersion")):
+            raise ConflictError("write", 409)
+        if method == "DELETE":
+            del self.objects[path]
+            value = read(found)
+            self.fleet.cluster.remove(type(value), key_of(value))
+            return {}
+        notes = {**(found["metadata"].get("annotations") or {}), **guard.get("annotations", {})}
+        kept = {key: text for key, text in notes.items() if text is not None}
+        spec = {**found.get("spec", {}), **body.get("spec", {})}
+        return self.put(path, {**found, "spec": spec, "metadata": {**found["metadata"], "annotations": kept}})
+
+
+class Told(Recorder):
+    """Keeps what is told."""
+
+    def __init__(self) -> None:
+        super().__init__(ApiInMemory(), "tester", ManualClock())
+        self.told: list[tuple[str, str, str]] = []
+
+    def tell(self, notice: Notice) -> None:
+        self.told.append((notice.regarding.name, notice.reason, notice.message))
+
+
+class World:
+    """One pod on a node that is too large, a scheduler core, and a writer."""
+
+    def __init__(self) -> None:
+        self.fleet = Fleet()
+        self.fleet.node("a", "gpu-4")
+        self.fleet.pod("one", "a", gpus=1)
+        self.server = Server(self.fleet)
+        self.recorder = Told()
+        self.now = START
+        self.is_leading = True
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything that is not on the server."""
+        cluster = self.fleet.cluster
+        disruptor = Disruptor(cluster, 10.0, lambda: self.now)
+        self.core = SchedulerCore(cluster, SchedulingQueue(), cycle_pods=10, disruptor=disruptor)
+        self.core.take_in(Lead(is_leading=True), self.now)
+        self.writer = DisruptionWriter(
+            self.server,
+            Cache(),
+            self.recorder,
+            carried=lambda created: self.core.take_in(Carried(created), self.now),
+            may_write=lambda: self.is_leading,
+        )
+
+    async def pass_time(self, seconds: int, *, comes_up: bool = True, restarts: bool = False) -> None:
+        """Let so many seconds pass, second by second; NodeClaims come up at once where they do."""
+        for _ in range(seconds):
+            self.now += 1.0
+            await self.writer.write(self.core.disrupt(self.now))
+            if comes_up:
+                self.bring_up()
+            self.move()
+            if restarts:
+                self.restart()
+
+    def move(self) -> None:
+        """Let the pod have a successor on another node once its own is deleted."""
+        cluster = self.fleet.cluster
+        pod = cluster.pod(ObjectKey("default", "one"))
+        if pod is not None and "claim-a" not in self.claims():
+            cluster.remove(Pod, pod.key)
+            cluster.remove(ResourceClaim, ObjectKey("default", "one-gpus"))
+            cluster.remove(Node, ObjectKey("", "a"))
+            self.fleet.pod("two", next(iter(cluster.nodes)), gpus=1)
+
+    def bring_up(self) -> None:
+        for path, body in tuple(self.server.objects.items()):
+            value = read(body)
+            if isinstance(value, NodeClaim) and not value.status.node_name:
+                name = value.name.replace("pool-", "node-")
+                kind = next(one.values[0] for one in value.spec.requirements if one.key.endswith("instance-type"))
+                notes = dict(value.metadata.annotations)
+                self.fleet.node(name, kind, name_of_claim=value.name, notes=notes)
+                for found in (self.fleet.cluster.inventory.claims[value.name], self.fleet.cluster.nodes[name].node):
+                    place = path if isinstance(found, NodeClaim) else f"{NODES.path}/{name}"
+                    self.server.put(place, write(found))
+
+    def claims(self) -> list[str]:
+        """The NodeClaims on the server."""
+        return [path.rpartition("/")[2] for path in self.server.objects if path.startswith(NODE_CLAIMS.path)]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+async def test_a_node_is_replaced_and_deleted_and_people_are_told(world: World) -> None:
+    await world.pass_time(10)
+
+    assert [write.split()[0] for write in world.server.writes] == ["POST", "PATCH", "PATCH", "DELETE"]
+    assert "claim-a" not in world.claims()
+    assert len(world.claims()) == 1
+    assert [(name, reason) for name, reason, _ in world.recorder.told] == [
+        ("claim-a", "Disrupting"),
+        ("claim-a", "Disrupted"),
+    ]
+    assert "Node is to go (Underutilized): for 1 instead of 3.5 an hour" in world.recorder.told[0][2]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("restarts", [False, True])
+async def test_a_write_whose_end_is_unknown_makes_no_second_node(
+    world: World,
+    number: int,
+    is_late: bool,  # noqa: FBT001
+    restarts: bool,  # noqa: FBT001
+) -> None:
+    world.server.fails_at, world.server.fails_late = number, is_late
+
+    await world.pass_time(60, restarts=restarts)
+
+    assert "claim-a" not in world.claims()
+    assert len(world.claims()) == 1
+    assert world.fleet.cluster.inventory.claims.keys() == set(world.claims())
+
+
+async def test_nothing_goes_before_what_replaces_it_has_come_up(world: World) -> None:
+    await world.pass_time(60, comes_up=False)
+
+    assert "claim-a" in world.claims()
+    assert len(world.claims()) == 2
+    assert world.core.pause(world.now) <= 1.0
+
+
+async def test_nothing_new_is_decided_while_pods_wait(world: World) -> None:
+    world.fleet.pod("late", cpu="999")
+    late = world.fleet.cluster.pod(ObjectKey("default", "late"))
+    assert late is not None
+    queue = SchedulingQueue()
+    queue.offer(late, START)
+    disruptor = Disruptor(world.fleet.cluster, 10.0, lambda: world.now)
+    core = SchedulerCore(world.fleet.cluster, queue, cycle_pods=10, disruptor=disruptor)
+    core.take_in(Lead(is_leading=True), START)
+
+    assert core.disrupt(START) == ()
+    assert disruptor.next_time() == START + 1.0
+
+
+async def test_a_replica_that_does_not_lead_takes_nothing_away(world: World) -> None:
+    world.core.take_in(Lead(is_leading=False), START)
+
+    assert world.core.disrupt(START) == ()
+
+    world.core.take_in(Lead(is_leading=True), START)
+    world.is_leading = False
+    await world.pass_time(5)
+
+    assert world.server.writes == []
+    assert list(world.fleet.cluster.inventory.claims) == ["claim-a"]
+
+
+async def test_a_deletion_that_something_was_written_before_is_thought_over(world: World) -> None:
+    await world.pass_time(2)
+    claim = world.fleet.cluster.inventory.claims["claim-a"]
+    assert DISRUPTION in claim.metadata.annotations
+    newer = annotated(claim, {"somebody": "else"})
+    path = f"{NODE_CLAIMS.path}/claim-a"
+    steps = world.core.disrupt(world.now + 1.0)
+    world.server.put(path, write(newer))
+
+    await world.writer.write(steps)
+
+    assert path in world.server.objects
+
+
+async def test_a_node_whose_pods_came_and_went_a_moment_ago_is_not_quiet(world: World) -> None:
+    fleet = Fleet(disruption={"consolidateAfter": "30s", "consolidationPolicy": "WhenEmpty"})
+    fleet.node("a")
+    fleet.pod("agent", "a", owner="DaemonSet")
+    core = SchedulerCore(
+        fleet.cluster, SchedulingQueue(), cycle_pods=10, disruptor=Disruptor(fleet.cluster, 10.0, lambda: START)
+    )
+    core.take_in(Lead(is_leading=True), START)
+    fleet.pod("short", "a")
+    assert core.disrupt(START) == ()
+    pod = fleet.cluster.pod(ObjectKey("default", "short"))
+    assert pod is not None
+    fleet.cluster.apply(replace(pod, status=replace(pod.status, phase="Succeeded")))
+
+    seen: list[Any] = [core.disrupt(START + seconds) for seconds in range(11, 71, 10)]
+
+    assert [bool(steps) for steps in seen] == [False, False, False, True, False, False]
