@@ -92,6 +92,11 @@ class Places:
         result = expand(chosen, self._features)
         return chosen, result if isinstance(result, Expanded) else None
 
+    def namesakes(self, value: InstanceType) -> tuple[InstanceType, ...]:
+        """Return the other types whose nodes have the same label."""
+        found = (self._cache.get(InstanceType, key) for key in self._types.carrying(value.instance_type))
+        return tuple(one for one in found if one is not None and one.name != value.name)
+
     def claims_of(self, pool: NodePool) -> tuple[NodeClaim, ...]:
         """Return the NodeClaims of a pool."""
         found = (self._cache.get(NodeClaim, key) for key in self._claims_by_pool.carrying(pool.name))

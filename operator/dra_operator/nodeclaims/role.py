@@ -15,7 +15,7 @@ from dra_operator.nodeclaims.stepping import Stepper
 from dra_operator.nodeclaims.workqueue import WorkQueue
 from dra_operator.nodeclaims.writer import Writer
 from dra_operator.settings import NodeClaimsMode, Settings
-from dra_scheduling.instancetypes import Expanded, expand, status_of
+from dra_scheduling.instancetypes import Expanded, expand, namesake_fault, status_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -84,6 +84,7 @@ class NodeClaimsRole:
                 self._queue.add(Task(Subject.POOL, value.name))
             case InstanceType():
                 self._queue.add(Task(Subject.TYPE, value.name))
+                self._namesakes_concerned(value)
                 self._all_pools()
             case Node() if NODE_POOL_LABEL in value.metadata.labels:
                 self._queue_later(Task(Subject.POOL, value.metadata.labels[NODE_POOL_LABEL]))
@@ -98,6 +99,7 @@ class NodeClaimsRole:
                 self._queue.forget(Task(Subject.CLAIM, value.name))
                 self._pool_concerned(value)
             case InstanceType():
+                self._namesakes_concerned(value)
                 self._all_pools()
             case Node() if NODE_POOL_LABEL in value.metadata.labels:
                 self._queue_later(Task(Subject.POOL, value.metadata.labels[NODE_POOL_LABEL]))
@@ -177,7 +179,11 @@ class NodeClaimsRole:
         value = self._cache.get(InstanceType, ObjectKey("", name))
         if value is None or value.metadata.is_deleting:
             return
-        status = status_of(value, expand(value, self._features), now=timestamp())
+        result = expand(value, self._features)
+        fault = namesake_fault(value, self._places.namesakes(value), self._features)
+        if fault is not None and isinstance(result, Expanded):
+            result = (fault,)
+        status = status_of(value, result, now=timestamp())
         if status != value.status:
             await self._writer.show_type(value, status)
 
@@ -194,6 +200,10 @@ class NodeClaimsRole:
         name = claim.metadata.labels.get(NODE_POOL_LABEL)
         if name:
             self._queue_later(Task(Subject.POOL, name))
+
+    def _namesakes_concerned(self, value: InstanceType) -> None:
+        for one in self._places.namesakes(value):
+            self._queue.add(Task(Subject.TYPE, one.name))
 
     def _all_pools(self) -> None:
         for pool in self._cache.values(NodePool):

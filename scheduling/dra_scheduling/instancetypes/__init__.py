@@ -8,6 +8,7 @@ from dra_scheduling.instancetypes.labels import (
     ZONE_LABEL,
     offering_requirements,
 )
+from dra_scheduling.instancetypes.namesakes import namesake_fault
 from dra_scheduling.instancetypes.status import status_of
 from dra_scheduling.model.instancetypes import INSTANCE_TYPE_LABEL
 
@@ -20,6 +21,7 @@ __all__ = [
     "Fault",
     "attribute_bindings",
     "expand",
+    "namesake_fault",
     "offering_requirements",
     "status_of",
 ]

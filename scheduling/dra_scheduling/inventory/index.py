@@ -149,17 +149,6 @@ class Inventory:
         """Return what the InstanceType of that name has, None where there is no usable one."""
         return self._expanded.get(name)
 
-    def namesake(self, name: str) -> str:
-        """Return the InstanceType that is used in place of this one, empty if there is none.
-
-        Nodes of both would have one label. Of several that a node class could use, the first by name is used.
-        """
-        own = self._expanded.get(name)
-        if own is None:
-            return ""
-        alike = (other for other, one in self._expanded.items() if other < name and one.name == own.name)
-        return min((other for other in alike if self._types[other].shares_class_with(self._types[name])), default="")
-
     def instance_type(self, name: str) -> InstanceType | None:
         """Return an instance type as it is written."""
         return self._types.get(name)
