@@ -30,7 +30,7 @@ WANTS: Json = {"p": {"wants": ["r"]}}
 @pytest.mark.parametrize(
     ("world", "name", "reason"),
     [
-        ({"types": {"t": {"cpu": 2}}, "pods": {"p": {"cpu": 4}}}, "t", "insufficient cpu, needs 4 of 2 for pods"),
+        ({"types": {"t": {"cpu": 2}}, "pods": {"p": {"cpu": 4}}}, "t", "insufficient cpu, needs 4 and has 2 for pods"),
         (
             {"pools": {"default": {"taints": ["k=v:NoSchedule"]}}, "types": {"t": {}}, "pods": {"p": {}}},
             "t",

@@ -243,7 +243,7 @@ def _room(machine: Machine, need: ExtendedNeed) -> Iterator[Refusal]:
     for name, amount in need.node.items():
         most = machine.allocatable.get(name, 0)
         if most < amount:
-            text = f"insufficient {name}, needs {amount_text(name, amount)} of {amount_text(name, most)} for pods"
+            text = f"insufficient {name}, needs {amount_text(name, amount)} and has {amount_text(name, most)} for pods"
             yield _refusal("InsufficientResource", text)
 
 
