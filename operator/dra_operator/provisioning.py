@@ -13,6 +13,7 @@ import msgspec
 from dra_operator.logs import log
 from dra_operator.metrics import NOMINATED_PODS, PLAN_SECONDS
 from dra_scheduling.allocation.budget import within
+from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.inventory import Nominee, nominees_of
 from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL
@@ -284,6 +285,9 @@ class Provisioner:
     def _remember(self, outcome: Unschedulable, said: Unschedulable | OutOfBudget, now: float) -> Unschedulable:
         uid = outcome.pod.metadata.uid
         self._said[uid] = _Said(refused=said, revision=self._revision, since=now)
+        if any(one.reason == OUT_OF_BUDGET for one in said.reasons):
+            # Nothing is proved, and nothing has to change for another answer.
+            self._postpone(uid, now + REMEMBERED_SECONDS, outcome)
         return _both(outcome, said)
 
 

@@ -6,7 +6,7 @@ import pytest
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.cycle import Changed, Lead, Ordered, Removed, SchedulerCore
 from dra_operator.metrics import REGISTRY
-from dra_operator.provisioning import ARRIVAL_SECONDS, Order, Plans, PlanSettings, Provisioner
+from dra_operator.provisioning import ARRIVAL_SECONDS, REMEMBERED_SECONDS, Order, Plans, PlanSettings, Provisioner
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.conditions import Condition
@@ -14,7 +14,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
 from dra_scheduling.model.outcomes import Nominated, Outcome, Unschedulable
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.queue import SchedulingQueue
-from dra_scheduling.testing import container, driver_class, node, pod
+from dra_scheduling.testing import claim, container, driver_class, node, pod, request
 from dra_scheduling.wire import KubernetesObject
 
 POOL_LABEL = {"karpenter.sh/nodepool": "general"}
@@ -23,15 +23,17 @@ POOL_LABEL = {"karpenter.sh/nodepool": "general"}
 class World:
     """A scheduler core that may have nodes made; a test plays the API server."""
 
-    def __init__(self, *, cycle_pods: int = 1_000, most_pods: int = 2_000, is_trial: bool = False) -> None:
+    def __init__(
+        self, *, most_pods: int = 2_000, is_trial: bool = False, clock: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self.now = 1_767_225_600.0
         self.cluster = Cluster()
         settings = PlanSettings(most_pods=most_pods, is_trial=is_trial)
         self.core = SchedulerCore(
             self.cluster,
             SchedulingQueue(),
-            cycle_pods=cycle_pods,
-            provisioner=Provisioner(self.cluster, settings, lambda: self.now),
+            cycle_pods=1_000,
+            provisioner=Provisioner(self.cluster, settings, clock),
         )
         self.core.take_in(Lead(is_leading=True), self.now)
 
@@ -367,6 +369,20 @@ def test_a_plan_that_fails_concerns_its_pod_alone(world: World) -> None:
     assert [name for order in plans.orders for name in pods_of(order)] == ["a", "z"]
 
 
+def test_a_pod_whose_plan_ran_out_of_time_is_planned_for_again_after_a_while() -> None:
+    seconds = iter((0.0, 100.0, 200.0, 200.0))
+    world = World(clock=lambda: next(seconds))
+    world.add(node_pool(), instance_type("gpus", gpus=8), driver_class(), claim("c", request()))
+    world.add(pod("a", claims={"gpu": "c"}))
+    assert "no answer" in said(world.rest())
+    assert world.core.pause(world.now) <= REMEMBERED_SECONDS
+
+    world.now += REMEMBERED_SECONDS
+
+    (order,) = world.rest().orders
+    assert pods_of(order) == ["a"]
+
+
 def test_a_replica_that_does_not_lead_plans_nothing(world: World) -> None:
     world.add(cpu_pod("a"))
     world.decide()
@@ -381,10 +397,10 @@ def test_nodes_that_come_up_cost_a_look_at_their_own_pods_only() -> None:
     orders = world.rest().orders
     claims = [world.settle(order) for order in orders]
     looked_at = 0
-    for claim in claims:
-        world.come_up(claim, is_initialized=False)
+    for made in claims:
+        world.come_up(made, is_initialized=False)
         looked_at += len(world.decide().outcomes)
-        world.come_up(claim, is_initialized=True)
+        world.come_up(made, is_initialized=True)
         looked_at += len(world.decide().outcomes)
 
     assert (len(claims), looked_at) == (50, 400)

@@ -2,7 +2,7 @@
 
 from dra_operator.api import Json
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.testing import container, pod
+from dra_scheduling.testing import GPU_DRIVER, container, pod
 from dra_scheduling.wire import KubernetesObject, read
 
 POOL = "general"
@@ -20,8 +20,9 @@ def node_pool(name: str = POOL) -> KubernetesObject:
     return read(body)
 
 
-def instance_type(name: str = "large", cpu: int = 8, plugged: int = 0) -> KubernetesObject:
-    """A type without devices of DRA; so many `example.com/gpu` are registered by a device plugin."""
+def instance_type(name: str = "large", cpu: int = 8, plugged: int = 0, gpus: int = 0) -> KubernetesObject:
+    """A type with so many `example.com/gpu` that a device plugin registers, and so many devices of the usual driver."""
+    groups = [{"driver": GPU_DRIVER, "name": "gpu-{index}", "count": gpus}] if gpus else []
     body: Json = {
         "apiVersion": "dra-scheduler.dev/v1alpha1",
         "kind": "InstanceType",
@@ -29,6 +30,7 @@ def instance_type(name: str = "large", cpu: int = 8, plugged: int = 0) -> Kubern
         "spec": {
             "offerings": [{"zone": "a", "price": "1"}],
             "capacity": {"cpu": str(cpu), "memory": "32Gi", "example.com/gpu": str(plugged)},
+            "devices": {"groups": groups},
         },
     }
     return read(body)
