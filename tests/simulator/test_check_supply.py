@@ -10,7 +10,6 @@ from dra_cases.worlds import TYPE_LABEL, made, manifests, standard_classes
 
 UNUSED = "warning InstanceType t $.spec.requirements: no NodePool of the input can use it"
 OF_POOL = "warning NodePool p $.spec.template.spec.requirements"
-INSTEAD = "which is used instead"
 
 
 def findings(world: Json, *more: Json) -> list[str]:
@@ -85,7 +84,7 @@ GPU: Json = {"pools": {"default": {}}, "types": {"gpu": {"devices": {"a": 4}}}}
                 "pools": {"p": {}},
                 "types": {"t": {}, "u": {"needs": {"type": ["t"]}}},
             },
-            f"error InstanceType u $.metadata.name: nodes would have the {TYPE_LABEL} of InstanceType t, {INSTEAD}",
+            f"error InstanceType u $.spec.requirements: {TYPE_LABEL}=t are the nodes of InstanceType t already",
         ),
     ],
 )

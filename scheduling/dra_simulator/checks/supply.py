@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.features import Features
-from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, expand
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, expand, namesake_fault
 from dra_scheduling.inventory import MachineTable, PoolTemplate
 from dra_scheduling.inventory.supply import machine_of
 from dra_scheduling.model.daemonsets import DaemonSet
@@ -58,10 +58,9 @@ class Supply:
             yield from (error(f"$.{fault.path}", fault.message) for fault in found)
             return
         yield from (warning(f"$.{fault.path}", fault.message) for fault in found.warnings)
-        namesake = self.cluster.inventory.namesake(value.name)
-        if namesake:
-            message = f"nodes would have the {INSTANCE_TYPE_LABEL} of InstanceType {namesake}, which is used instead"
-            yield error("$.metadata.name", message)
+        clash = namesake_fault(value, self.cluster.inventory.instance_types.values(), self.cluster.features)
+        if clash is not None:
+            yield error(f"$.{clash.path}", clash.message)
         elif not found.is_available:
             yield warning("$.spec.offerings", "expected an offering that is available, none is")
         elif self.cluster.inventory.pools:
