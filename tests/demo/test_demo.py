@@ -26,6 +26,9 @@ def test_everything_that_the_demo_shows_is_true() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "✗" not in done.stdout
     assert "none of them twice" in done.stdout
+    assert "no second NodeClaim was made" in done.stdout
+    assert done.stdout.count("$ dra nodeclaims") == 2
+    assert "are gone" in done.stdout
     assert not folder_in(done.stdout).exists()
 
 

@@ -17,9 +17,11 @@ DEVELOPMENT = ROOT / "manifests" / "overlays" / "development"
 """Besides, the scheduler's account has the rights of all roles, for one process that plays them all."""
 KWOK = ROOT / "manifests" / "overlays" / "kwok"
 """Besides the base, an account for the role that makes nodes up."""
+SAMPLES = ROOT / "manifests" / "samples"
 RIGHTS = frozenset({"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
 OPERATOR_NAMESPACE = "dra-scheduler-system"
 SCHEDULER_ACCOUNT = "dra-scheduler"
+KWOK_ACCOUNT = "dra-kwok"
 
 DEFINITIONS = "apiextensions.k8s.io/v1/customresourcedefinitions"
 

@@ -1,9 +1,13 @@
-"""`make demo`: a control plane, the operator with its own rights, and every kind of pod; `KEEP=1` leaves it running."""
+"""`make demo`: a control plane, the operator with its own rights, every kind of pod, and a node made for one.
+
+`KEEP=1` leaves it running.
+"""
 
 import os
 import shlex
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
@@ -11,14 +15,26 @@ from types import FrameType
 from rich.console import Console
 
 from dra_controlplane.errors import ControlPlaneError
-from dra_controlplane.installation import DEVELOPMENT, OPERATOR_NAMESPACE, SCHEDULER_ACCOUNT, install
+from dra_controlplane.installation import (
+    DEVELOPMENT,
+    KWOK,
+    KWOK_ACCOUNT,
+    OPERATOR_NAMESPACE,
+    SCHEDULER_ACCOUNT,
+    apply_rights,
+    install,
+)
 from dra_controlplane.server import ControlPlane
 from dra_controlplane.server import Ending as PlaneEnding
+from dra_demo.newnode import NewNode
 from dra_demo.play import Play
 from dra_demo.program import COMMAND, Ending, Operator, ProgramError
 from dra_demo.show import Screen
 
 INTERRUPTED = 130
+# Nodes that are empty go sooner than people would have it in a cluster.
+SETTINGS = {"DRA_DISRUPTION_INTERVAL_SECONDS": "1"}
+PROVIDER_SETTINGS = {"DRA_ROLES": "kwok"}
 LOOKS = (
     "kubectl get pods -n demo -o wide",
     "kubectl get bindrequests -n demo",
@@ -26,6 +42,7 @@ LOOKS = (
     "kubectl get resourceslices",
     "kubectl describe pod never-fits -n demo",
     f"{Path(sys.executable).with_name('dra')} explain pod never-fits -n demo",
+    "kubectl get nodepools,instancetypes",
 )
 
 
@@ -54,34 +71,46 @@ def _run(screen: Screen, *, keeps: bool) -> int:
             plane.start()
         api = plane.client()
         screen.say(f"  Kubernetes {api.request('GET', '/version')['gitVersion']}, export KUBECONFIG={plane.kubeconfig}")
-        with screen.working("applying crds/ and the rights of manifests/overlays/development"):
+        with screen.working("applying crds/ and the rights of manifests/overlays/development and kwok"):
             install(api, DEVELOPMENT)
-        account = plane.kubeconfig_for_service_account(OPERATOR_NAMESPACE, SCHEDULER_ACCOUNT)
-        operator = Operator(account, plane.folder / "operator.log", Ending.BY_HAND if keeps else Ending.WITH_OWNER)
-        stack.enter_context(operator)
-        with screen.working(f"starting {shlex.join(COMMAND)}"):
+            apply_rights(api, KWOK)
+        operator, provider = (
+            stack.enter_context(_program(plane, *which, keeps=keeps))
+            for which in ((SCHEDULER_ACCOUNT, SETTINGS), (KWOK_ACCOUNT, PROVIDER_SETTINGS))
+        )
+        with screen.working(f"starting {shlex.join(COMMAND)}, and once more as the provider of machines (kwok)"):
             operator.wait_until_ready()
+            provider.wait_until_ready()
         stack.callback(screen.say, "  stopping …")
         play = Play(api, operator, screen)
         play.set_up()
         play.run()
         is_true = play.check(plane.client_for_service_account(OPERATOR_NAMESPACE, SCHEDULER_ACCOUNT))
-        _say_how_to_look_around(screen, plane, operator, keeps=keeps)
+        is_true = NewNode(api, plane.kubeconfig, (operator, provider), screen).run() and is_true
+        _say_how_to_look_around(screen, plane, (operator, provider), keeps=keeps)
         if keeps:
             stack.pop_all()
     return 0 if is_true else 1
 
 
-def _say_how_to_look_around(screen: Screen, plane: ControlPlane, operator: Operator, *, keeps: bool) -> None:
+def _program(plane: ControlPlane, account: str, settings: Mapping[str, str], *, keeps: bool) -> Operator:
+    kubeconfig = plane.kubeconfig_for_service_account(OPERATOR_NAMESPACE, account)
+    ending = Ending.BY_HAND if keeps else Ending.WITH_OWNER
+    return Operator(kubeconfig, plane.folder / f"{account}.log", ending, settings)
+
+
+def _say_how_to_look_around(
+    screen: Screen, plane: ControlPlane, operators: tuple[Operator, ...], *, keeps: bool
+) -> None:
     screen.heading("To look around:" if keeps else "To look around, leave it running with make demo KEEP=1, then:")
     if keeps:
         screen.say(f"  export KUBECONFIG={plane.kubeconfig}")
     for line in LOOKS:
         screen.say(f"  {line}")
     if keeps:
-        screen.say(f"  tail -f {operator.log}")
+        screen.say(f"  tail -f {' '.join(str(operator.log) for operator in operators)}")
         screen.heading("To stop it:")
-        screen.say(f"  kill {operator.pid}; {plane.stop_command}")
+        screen.say(f"  kill {' '.join(str(operator.pid) for operator in operators)}; {plane.stop_command}")
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:

@@ -1,6 +1,6 @@
 """Short builders of the API objects that the demo needs, as plain JSON."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from dra_controlplane.client import Json
 
@@ -36,12 +36,18 @@ def node(name: str, **allocatable: str) -> Json:
 
 def gpu_class() -> Json:
     """Return the class of all GPUs, which also answers to the extended resource name that pods have always used."""
-    expression = f"device.driver == '{DRIVER}' && device.attributes['{DRIVER}'].type == 'gpu'"
+    made = device_class(CLASS, f"device.driver == '{DRIVER}' && device.attributes['{DRIVER}'].type == 'gpu'")
+    made["spec"]["extendedResourceName"] = RESOURCE
+    return made
+
+
+def device_class(name: str, expression: str) -> Json:
+    """Return a class of the devices that the expression selects."""
     return {
         "apiVersion": GROUP,
         "kind": "DeviceClass",
-        "metadata": {"name": CLASS},
-        "spec": {"selectors": [{"cel": {"expression": expression}}], "extendedResourceName": RESOURCE},
+        "metadata": {"name": name},
+        "spec": {"selectors": [{"cel": {"expression": expression}}]},
     }
 
 
@@ -70,11 +76,16 @@ def gpu_slice(
 
 def template(name: str, *selectors: str) -> Json:
     """Return a template of claims for one GPU."""
+    return template_of(name, request("gpu", CLASS, *selectors))
+
+
+def template_of(name: str, *requests: Json) -> Json:
+    """Return a template of claims with these requests."""
     return {
         "apiVersion": GROUP,
         "kind": "ResourceClaimTemplate",
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": {"spec": _claim_spec(selectors)},
+        "spec": {"spec": {"devices": {"requests": list(requests)}}},
     }
 
 
@@ -84,8 +95,16 @@ def claim(name: str, *selectors: str) -> Json:
         "apiVersion": GROUP,
         "kind": "ResourceClaim",
         "metadata": {"name": name, "namespace": NAMESPACE},
-        "spec": _claim_spec(selectors),
+        "spec": {"devices": {"requests": [request("gpu", CLASS, *selectors)]}},
     }
+
+
+def request(name: str, class_name: str, *selectors: str, count: int = 1) -> Json:
+    """Return a request for so many devices of a class that all selectors choose."""
+    exactly: Json = {"deviceClassName": class_name, "count": count}
+    if selectors:
+        exactly["selectors"] = [{"cel": {"expression": text}} for text in selectors]
+    return {"name": name, "exactly": exactly}
 
 
 def pod(name: str, *, limits: Mapping[str, str] | None = None, claim_from: Mapping[str, str] | None = None) -> Json:
@@ -97,13 +116,6 @@ def pod(name: str, *, limits: Mapping[str, str] | None = None, claim_from: Mappi
         spec["resourceClaims"] = [{"name": "gpu", **claim_from}]
     spec["containers"] = [{"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": resources}]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
-
-
-def _claim_spec(selectors: Sequence[str]) -> Json:
-    exactly: Json = {"deviceClassName": CLASS}
-    if selectors:
-        exactly["selectors"] = [{"cel": {"expression": text}} for text in selectors]
-    return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
 
 
 def _gpu(number: int, driver: str) -> Json:

@@ -20,7 +20,7 @@ SCENE_SECONDS = 20.0
 READING_SECONDS = 1.5
 # A message on a waiting pod may follow what it is about by a second.
 QUIET_SECONDS = 2.0
-FORBIDDEN = (("list", "secrets"), ("create", "pods"), ("delete", "pods"))
+FORBIDDEN = (("list", "secrets"), ("create", "pods"), ("delete", "nodes"))
 
 
 class Play:

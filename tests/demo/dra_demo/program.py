@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Mapping
 from enum import Enum, auto
 from pathlib import Path
 from typing import Self
@@ -31,10 +32,14 @@ class Ending(Enum):
 
 
 class Operator:
-    """Runs while the context is open. `account` is the kubeconfig that it logs in with, `log` the file it writes to."""
+    """Runs while the context is open. `account` is the kubeconfig that it logs in with, `log` the file it writes to.
 
-    def __init__(self, account: Path, log: Path, ending: Ending) -> None:
+    `settings` are environment variables `DRA_…`.
+    """
+
+    def __init__(self, account: Path, log: Path, ending: Ending, settings: Mapping[str, str]) -> None:
         self.log = log
+        self._settings = settings
         self.address = f"127.0.0.1:{free_port()}"
         self._account = account
         self._guard = guarded() if ending is Ending.WITH_OWNER else []
@@ -43,11 +48,11 @@ class Operator:
     def __enter__(self) -> Self:
         # Without the variables that would make a pod's own service account win over the kubeconfig.
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("DRA_", "KUBERNETES_"))}
-        environment = {**inherited, "KUBECONFIG": str(self._account), "DRA_HTTP_ADDRESS": self.address}
+        own = {"KUBECONFIG": str(self._account), "DRA_HTTP_ADDRESS": self.address, **self._settings}
         with self.log.open("wb") as output:
             self._process = subprocess.Popen(
                 [*self._guard, sys.executable, "-m", *COMMAND],
-                env=environment,
+                env={**inherited, **own},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
