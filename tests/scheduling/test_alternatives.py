@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from dra_scheduling.allocation.alternatives import Clash, Order
 
+PATIENCE = 10_000
 COUNTS = st.lists(st.integers(1, 3), min_size=1, max_size=4).map(tuple)
 
 
 def visited(counts: tuple[int, ...], forbidden: frozenset[tuple[int, ...]]) -> tuple[int, ...] | None:
     """The first combination that is not forbidden, each forbidden one learned as it is met."""
-    order = Order(counts)
+    order = Order(counts, PATIENCE)
     choice = order.first()
     for _ in range(200):
         if choice is None or choice not in forbidden:
@@ -31,20 +32,27 @@ def test_the_first_combination_that_does_not_clash_is_found(counts: tuple[int, .
 
 
 def test_a_clash_of_few_requests_skips_all_combinations_that_contain_it() -> None:
-    order = Order((2, 2, 2, 2))
+    order = Order((2, 2, 2, 2), PATIENCE)
     assert order.first() == (0, 0, 0, 0)
     assert order.next({0: frozenset((0,)), 1: frozenset((0,))}) == (0, 1, 0, 0)
     assert order.next({1: frozenset((1,))}) == (1, 0, 0, 0)
 
 
 def test_a_clash_without_requests_ends_it() -> None:
-    order = Order((2, 2))
+    order = Order((2, 2), PATIENCE)
     assert order.first() == (0, 0)
     assert order.next({}) is None
 
 
 def test_what_is_learned_of_two_requests_holds_for_each_choice_of_a_third() -> None:
-    order = Order((2, 2, 2))
+    order = Order((2, 2, 2), PATIENCE)
     assert order.next({0: frozenset((0,)), 2: frozenset((0, 1))}) is not None
     assert order.next({0: frozenset((1,)), 2: frozenset((0,))}) == (1, 0, 1)
     assert order.next({0: frozenset((1,)), 2: frozenset((1,))}) is None
+
+
+def test_an_order_that_looks_at_too_many_clashes_ends_and_says_so() -> None:
+    order = Order((2, 2, 2), 2)
+    assert order.next({0: frozenset((0,)), 2: frozenset((0,))}) == (0, 0, 1)
+    assert order.is_spent
+    assert order.next({1: frozenset((0,))}) is None

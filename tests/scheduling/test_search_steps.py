@@ -25,6 +25,7 @@ from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import (
     GPU_DRIVER,
     NIC_DRIVER,
+    cel,
     claim_spec,
     device,
     driver_class,
@@ -75,19 +76,31 @@ def slice_of(group: Case) -> ResourceSlice:
 def requests_of(asked: Case) -> list[DeviceRequest]:
     if "alternatives" in asked:
         return [listed(f"{asked['name']}{number}", asked["alternatives"]) for number in range(asked.get("times", 1))]
-    wishes = [f'device.attributes["resource.kubernetes.io"].pcieRoot == "{asked["root"]}"'] if "root" in asked else []
+    wishes = [of_root(asked["root"])] if "root" in asked else []
     wishes += [f'device.attributes["{GPU_DRIVER}"].kind == "{asked["kind"]}"'] if "kind" in asked else []
     times = asked.get("times", 1)
     names = [asked["name"]] if times == 1 else [f"{asked['name']}{number}" for number in range(times)]
     return [request(name, asked.get("class", GPU_DRIVER), *wishes, count=asked.get("count", 1)) for name in names]
 
 
-def listed(name: str, counts: list[int]) -> DeviceRequest:
-    wishes = (
-        DeviceSubRequest(name=f"of-{count}", device_class_name=GPU_DRIVER, allocation_mode="ExactCount", count=count)
-        for count in counts
+def listed(name: str, alternatives: list[int | str]) -> DeviceRequest:
+    return DeviceRequest(name=name, first_available=tuple(alternative(wanted) for wanted in alternatives))
+
+
+def alternative(wanted: int | str) -> DeviceSubRequest:
+    """So many devices, or one of a root."""
+    is_count = isinstance(wanted, int)
+    return DeviceSubRequest(
+        name=f"of-{wanted}",
+        device_class_name=GPU_DRIVER,
+        selectors=() if is_count else cel(of_root(str(wanted))),
+        allocation_mode="ExactCount",
+        count=int(wanted) if is_count else 1,
     )
-    return DeviceRequest(name=name, first_available=tuple(wishes))
+
+
+def of_root(root: str) -> str:
+    return f'device.attributes["resource.kubernetes.io"].pcieRoot == "{root}"'
 
 
 def specs_of(case: Case) -> list[ResourceClaimSpec]:

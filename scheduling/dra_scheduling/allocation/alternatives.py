@@ -5,8 +5,11 @@ requests is tried again, and where that leaves a request nothing, the request it
 learned of two requests that quarrel is never learned again for each choice of a third one.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
+from dra_scheduling.allocation.asks import Ask
 from dra_scheduling.allocation.attempt import Failed, Spent, Trial, attempt
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.candidates import candidates_of
@@ -16,6 +19,7 @@ from dra_scheduling.allocation.matching import Conflict, Need
 from dra_scheduling.allocation.outcomes import Answer, Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.query import Query
 from dra_scheduling.allocation.refusals import SHOWN, gave_up
+from dra_scheduling.allocation.relaxation import Relaxation
 from dra_scheduling.allocation.search import Found
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.reporting import NamedSteps, Reporter
@@ -25,6 +29,8 @@ Clash = dict[int, frozenset[int]]
 IMPOSSIBLE_NEED = 1 << 200
 ATTEMPT_COST = 50
 """What it costs to try another combination, in steps of a search: the budget is as much smaller."""
+CLASHES_PER_STEP = 10
+"""How many known clashes may be looked at for one step of the budget."""
 
 
 def choose(query: Query, board: Board, budget: int, reporter: Reporter | None = None) -> Answer:
@@ -33,23 +39,32 @@ def choose(query: Query, board: Board, budget: int, reporter: Reporter | None = 
 
 
 class Order:
-    """Combinations in lexicographic order, without those that are known to clash."""
+    """Combinations in lexicographic order, without those that are known to clash.
 
-    __slots__ = ("_clashes", "_counts", "_present")
+    It ends after the last one, or when `patience` known clashes were looked at, which `is_spent` tells.
+    """
 
-    def __init__(self, counts: tuple[int, ...]) -> None:
+    __slots__ = ("_clashes", "_counts", "_patience", "_present")
+
+    def __init__(self, counts: tuple[int, ...], patience: int) -> None:
         self._counts = counts
+        self._patience = patience
         self._present = [0] * len(counts)
         self._clashes: list[list[Clash]] = [[] for _ in counts]
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it ended before the last combination."""
+        return self._patience <= 0
 
     def first(self) -> tuple[int, ...] | None:
         """Return the first combination; None only where a request has no alternative at all."""
         return tuple(self._present) if all(self._counts) else None
 
     def next(self, clash: Clash) -> tuple[int, ...] | None:
-        """Return the next combination that does not contain this clash or an earlier one, None after the last."""
+        """Return the next combination that does not contain this clash or an earlier one, None at the end."""
         level = self._learn(clash)
-        while level is not None:
+        while level is not None and not self.is_spent:
             reason = self._settle(level)
             if reason is not None:
                 level = self._learn(reason)
@@ -87,6 +102,7 @@ class Order:
 
     def _clash_with(self, level: int, alternative: int) -> Clash | None:
         for clash in self._clashes[level]:
+            self._patience -= 1
             if all(
                 (alternative if place == level else self._present[place]) in members for place, members in clash.items()
             ):
@@ -95,7 +111,7 @@ class Order:
 
 
 class _Choice:
-    __slots__ = ("_board", "_budget", "_candidates", "_query", "_reporter", "_sheet", "_steps", "_told")
+    __slots__ = ("_board", "_budget", "_candidates", "_query", "_relaxation", "_reporter", "_sheet", "_steps", "_told")
 
     def __init__(self, query: Query, board: Board, budget: int, reporter: Reporter | None) -> None:
         self._query = query
@@ -104,29 +120,42 @@ class _Choice:
         self._reporter = reporter
         self._sheet = sheet_of(board)
         self._candidates: dict[tuple[int, int], int | Refusal] = {}
+        self._relaxation = Relaxation(query.asks, query.rules, self._candidates_of, board)
         self._steps = 0
         self._told: list[Refusal] = []
 
     def run(self) -> Answer:
-        order = Order(tuple(len(alternatives) for alternatives in self._query.asks))
+        order = Order(tuple(len(alternatives) for alternatives in self._query.asks), self._budget * CLASHES_PER_STEP)
         choice = order.first()
         while choice is not None:
             found = self._try(choice)
             if isinstance(found, Chosen | Exhausted):
                 return found
-            self._note(choice, found)
-            choice = order.next(self._clash(choice, found))
+            choice = order.next(self._learned(choice, found))
             self._steps += choice is not None
             self._budget -= ATTEMPT_COST
-            if choice is not None and self._steps >= self._budget:
+            if order.is_spent or (choice is not None and self._steps >= self._budget):
                 return self._exhausted()
         return Impossible(refusal=self._refusal(), steps=self._steps)
 
-    def _note(self, choice: tuple[int, ...], conflict: Conflict) -> None:
-        self._told.append(conflict.refusal)
+    def _learned(self, choice: tuple[int, ...], conflict: Conflict) -> Clash:
+        """Return what must not be tried again, as much as the proof, or one of fewer choices, allows."""
+        clash = self._clash(choice, conflict)
+        asks = self._query.asks
+        doomed = self._relaxation.doomed(choice, max(clash, default=-1) + 1)
+        if doomed is not None and not doomed.blamed:
+            self._note(doomed.named, doomed.refusal)
+        self._note([asks[place][choice[place]] for place in conflict.members], conflict.refusal)
+        if doomed is None:
+            return clash
+        if doomed.blamed:
+            self._note(doomed.named, doomed.refusal)
+        return {place: frozenset((choice[place],)) for place in doomed.blamed if len(asks[place]) > 1}
+
+    def _note(self, asks: Sequence[Ask], refusal: Refusal) -> None:
+        self._told.append(refusal)
         if self._reporter is not None:
-            asks = [self._query.asks[place][choice[place]] for place in conflict.members]
-            self._reporter.ruled_out([(ask.claim.name, ask.alternative.name) for ask in asks], conflict.refusal)
+            self._reporter.ruled_out([(ask.claim.name, ask.alternative.name) for ask in asks], refusal)
 
     def _try(self, choice: tuple[int, ...]) -> Chosen | Exhausted | Conflict:
         """Return what the combination gives; members of a conflict are places of requests."""
