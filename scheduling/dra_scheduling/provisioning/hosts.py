@@ -17,7 +17,7 @@ from dra_scheduling.nodefit.ports import HostPort
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.provisioning.inflight import planned_nodes
-from dra_scheduling.provisioning.plannednode import Ground, Market, Origin, PlannedNode, Seat
+from dra_scheduling.provisioning.plannednode import Effort, Ground, Market, Origin, PlannedNode, Seat
 from dra_scheduling.provisioning.situation import Situation
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.requirements import Requirements
@@ -43,6 +43,7 @@ class Hosts:
             allocator=CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning),
             classes=cluster.classes,
             budget=budget,
+            effort=Effort(),
         )
         self.all: list[PlannedNode] = list(_emptying(cluster, situation))
         for host in planned_nodes(cluster, situation.in_flight):

@@ -19,10 +19,12 @@ class ProvisioningResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan wants written. `created` are whole NodeClaims, `extended` those that are to take more pods.
 
     All of it is counted in the cluster at once; what cannot be written is to be taken back with `Inventory.forget`.
+    `questions` is how often a host was asked about a pod, `search_steps` what the searches for devices took.
     """
 
     created: tuple[NodeClaim, ...] = ()
     extended: tuple[NodeClaim, ...] = ()
     nominations: tuple[Nomination, ...] = ()
     refused: tuple[Unschedulable | OutOfBudget, ...] = ()
+    questions: int = 0
     search_steps: int = 0

@@ -56,12 +56,30 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     distrusted: int = 0
 
 
+class Effort:
+    """What the plan has taken so far: how often hosts were asked about a pod, and the steps of searches for devices."""
+
+    __slots__ = ("asked", "of_pod", "steps")
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.steps = 0
+        self.of_pod = 0
+        """The steps for the pod that is being planned."""
+
+    def spend(self, steps: int) -> None:
+        """Count the steps of a search."""
+        self.steps += steps
+        self.of_pod += steps
+
+
 class Market(msgspec.Struct, frozen=True, kw_only=True):
-    """What all hosts of a plan have in common. `budget` is asked once for each question about devices."""
+    """What all hosts of a plan have in common. `budget` is for all that is asked for one pod."""
 
     allocator: CandidateAllocator
     classes: ClassIndex
     budget: Budget
+    effort: Effort
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +110,7 @@ class PlannedNode:
 
     def consider(self, asked: Asked, variant: Variant, market: Market) -> Seat | Refusal:
         """Return what the host would become with the pod, or the first reason why it cannot take it."""
+        market.effort.asked += 1
         refusal = self._tainted(asked.pod, variant) or port_refusal(asked.shape.ports, self.ports)
         if refusal is not None:
             return refusal
@@ -221,7 +240,9 @@ class PlannedNode:
         claims = asked.claims(need)
         if claims is None:
             return Seat(types=fitting, requirements=requirements, need=need)
-        answer = market.allocator.allocate(claims, self._candidate(requirements, fitting), market.budget)
+        budget = market.budget.after(market.effort.of_pod)
+        answer = market.allocator.allocate(claims, self._candidate(requirements, fitting), budget)
+        market.effort.spend(answer.steps)
         if isinstance(answer, Denied | Unfinished):
             return answer.refusal
         return self._again(answer, requirements, fitting, need)

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator
 import msgspec
 
 from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.inventory import MachineTable, PoolTemplate
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -116,7 +117,7 @@ class Planner:
                 continue
             found = ask(self._cluster, pod, self._situation.replanning)
             if isinstance(found, Refusal):
-                refused.append(_unschedulable(pod, (found,)))
+                refused.append(_unplaced(pod, (found,)))
             else:
                 asked.append(found)
         for one in sorted(asked, key=planning_order):
@@ -124,12 +125,14 @@ class Planner:
             if isinstance(placed, Nomination):
                 nominations.append(placed)
             else:
-                refused.append(_unschedulable(one.pod, placed))
+                refused.append(_unplaced(one.pod, placed))
         return ProvisioningResult(
             created=tuple(map(self.write, self.opened)),
             extended=tuple(self._extended()),
             nominations=tuple(nominations),
             refused=tuple(refused),
+            questions=self._hosts.market.effort.asked,
+            search_steps=self._hosts.market.effort.steps,
         )
 
     @property
@@ -149,6 +152,7 @@ class Planner:
     def place(self, asked: Asked) -> Nomination | tuple[Refusal, ...]:
         """Return where the pod is planned from now on, or what every host has against it."""
         tried = self._tried.setdefault(asked.group, _Tried())
+        self._hosts.market.effort.of_pod = 0
         for number, variant in enumerate(asked.variants):
             if not variant.avoids and not self._is_avoiding:
                 continue
@@ -280,7 +284,7 @@ def _supply(reason: str, message: str) -> Refusal:
     return Refusal(reason=reason, message=message, wake=Wake.SUPPLY | Wake.NODE)
 
 
-def _unschedulable(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable:
+def _unplaced(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable | OutOfBudget:
     folded = tuple(FoldedReason(reason=one.reason, message=one.message, nodes=0) for one in fold(refusals))
     wake = Wake.SUPPLY | Wake.POD
     for refusal in refusals:
@@ -289,4 +293,5 @@ def _unschedulable(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable:
     if len(folded) > SHOWN_REASONS:
         shown.append(f"{len(folded) - SHOWN_REASONS} other reasons")
     message = "no new node: " + "; ".join(shown)
-    return Unschedulable(pod=pod, message=message, reasons=folded, wake=wake)
+    is_unknown = any(one.reason == OUT_OF_BUDGET for one in refusals)
+    return (OutOfBudget if is_unknown else Unschedulable)(pod=pod, message=message, reasons=folded, wake=wake)

@@ -143,7 +143,7 @@ def node_claim(name: str, said: Json) -> Json:
 
 def daemon_set(name: str, said: Json) -> Json:
     """Return a DaemonSet."""
-    template = {"metadata": {"namespace": "kube-system"}, "spec": pod_spec(name, said)}
+    template = {"metadata": {"namespace": "kube-system"}, "spec": pod_spec(said)}
     spec = {"selector": {"matchLabels": {"app": name}}, "template": template}
     return made("apps/v1", "DaemonSet", name, spec=spec, namespace="kube-system")
 
@@ -161,12 +161,12 @@ def pod(name: str, said: Json) -> Iterator[Json]:
         owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True}
         yield {**claim, "metadata": {**claim["metadata"], "ownerReferences": [owner]}}  # type: ignore[dict-item]
     gone = {"deletionTimestamp": SOON} if said.get("deleting") else {}
-    spec = pod_spec(name, said)
+    spec = pod_spec(said)
     spec["resourceClaims"] += [{"name": key, "resourceClaimTemplateName": "t"} for key in owned]
     yield made("v1", "Pod", name, spec=spec, status=status, namespace="default", **gone)
 
 
-def pod_spec(name: str, said: Json) -> Json:
+def pod_spec(said: Json) -> Json:
     """Return the spec of a pod, without claims that are made of templates."""
     wanted = amounts({"cpu": 1, **room(said), **said.get("asks", {})})
     container: Json = {"name": "main", "resources": {"requests": wanted, "limits": amounts(said.get("asks", {}))}}

@@ -99,7 +99,7 @@ def test_the_fault_names_the_type_that_is_used() -> None:
 
 
 def test_answers_are_kept_until_something_changes_that_they_depend_on() -> None:
-    types = {"t": {}}
+    types: Json = {"t": {}}
     found = inventory(pools=POOL, types=types)
     first = table(found)
     for value in objects(pools=POOL, types=types):
