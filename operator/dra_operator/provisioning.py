@@ -93,6 +93,7 @@ class Provisioner:
         self._late: dict[str, Unschedulable] = {}
         self._timers: list[tuple[float, str]] = []
         self._said: dict[str, _Said] = {}
+        self._lodged: dict[str, None] = {}
         self._revision = 0
         self._orders: dict[str, Order] = {}
 
@@ -120,6 +121,7 @@ class Provisioner:
         self._late.pop(uid, None)
         self._arriving.pop(uid, None)
         self._said.pop(uid, None)
+        self._lodged.pop(uid, None)
 
     def consider(self, outcome: Outcome, now: float) -> Outcome | Nominated | None:
         """Return what the pod is to be told, or None for a pod that is going to be planned for first."""
@@ -161,12 +163,19 @@ class Provisioner:
         return bool(self._batch) and when is not None and when <= now
 
     def take(self, now: float) -> tuple[str, ...]:
-        """Return the uids of the pods whose turn it is, the most important first; the rest follows at once."""
+        """Return the uids of the pods whose turn it is, the most important first; the rest follows at once.
+
+        Pods that wait for others to leave a node are among them again: no object says that they are to have it.
+        """
         ordered = sorted(self._batch, key=lambda uid: self._batch[uid].pod.rank)[: self._settings.most_pods]
         for uid in ordered:
             del self._batch[uid]
         self._first = now - self._settings.max_seconds
-        return tuple(ordered)
+        taken = tuple(dict.fromkeys((*ordered, *self._lodged)))[: self._settings.most_pods]
+        for uid in taken:
+            self._lodged.pop(uid, None)
+            self._late.pop(uid, None)
+        return taken
 
     def plan(self, refused: Sequence[Unschedulable], now: float) -> Plans:
         """Return what is to become of pods that no node takes. Orders count until `written` or `unwritten`."""
@@ -187,7 +196,7 @@ class Provisioner:
             elif claim is not None:
                 waiting[claim.name].append(nominated(nomination.pod, claim))
             else:
-                outcomes.append(self._placed(nomination))
+                outcomes.append(self._placed(nomination, said[nomination.pod.metadata.uid], now))
         refusals = (one for result in results for one in result.refused)
         outcomes += [self._remember(said[one.pod.metadata.uid], one, now) for one in refusals]
         if self._settings.is_trial:
@@ -240,7 +249,8 @@ class Provisioner:
             return claim is None
         if name not in self._over:
             self._over.add(name)
-            if claim.status.node_name in self._cluster.nodes:
+            state = self._cluster.nodes.get(claim.status.node_name)
+            if state is not None and not state.node.is_being_set_up:
                 until = now + ARRIVAL_SECONDS
                 self._arriving |= {one.uid: until for one in nominees_of(claim) if self._is_waiting(one)}
         return True
@@ -269,11 +279,14 @@ class Provisioner:
                 yield from self._results(pods[:half], now)
                 yield from self._results(pods[half:], now)
 
-    def _placed(self, nomination: Nomination) -> Nominated:
+    def _placed(self, nomination: Nomination, refused: Unschedulable, now: float) -> Nominated:
         """Return what a pod is told that has a host already, for which nothing is to be written."""
         claim = self._cluster.inventory.claims.get(nomination.node_claim)
         if claim is not None:
             return nominated(nomination.pod, claim)
+        uid = nomination.pod.metadata.uid
+        self._lodged[uid] = None
+        self._postpone(uid, now + OVERDUE_SECONDS, refused)
         message = f"waits for the pods that are being deleted on node {nomination.node}"
         return Nominated(
             pod=nomination.pod,

@@ -6,7 +6,15 @@ import pytest
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.cycle import Changed, Lead, Ordered, Removed, SchedulerCore
 from dra_operator.metrics import REGISTRY
-from dra_operator.provisioning import ARRIVAL_SECONDS, REMEMBERED_SECONDS, Order, Plans, PlanSettings, Provisioner
+from dra_operator.provisioning import (
+    ARRIVAL_SECONDS,
+    OVERDUE_SECONDS,
+    REMEMBERED_SECONDS,
+    Order,
+    Plans,
+    PlanSettings,
+    Provisioner,
+)
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.conditions import Condition
@@ -323,6 +331,26 @@ def test_a_pod_waits_for_room_that_is_about_to_be_free(world: World) -> None:
 
 def test_a_pod_does_not_wait_for_one_that_hangs_while_it_ends(world: World) -> None:
     world.add(node("n1", allocatable={"cpu": "4"}), leaving("hung", "2025-12-31T23:00:00Z"), cpu_pod("a", "4"))
+
+    (order,) = world.rest().orders
+
+    assert pods_of(order) == ["a"]
+
+
+def test_room_that_a_pod_waits_for_is_not_promised_to_another(world: World) -> None:
+    world.add(node("n1", allocatable={"cpu": "4"}), leaving("going", "2026-01-01T00:05:00Z"), cpu_pod("a", "4"))
+    world.rest()
+    world.add(cpu_pod("b", "4"))
+
+    (order,) = world.rest().orders
+
+    assert pods_of(order) == ["b"]
+
+
+def test_a_pod_waits_only_so_long_for_room_that_does_not_come(world: World) -> None:
+    world.add(node("n1", allocatable={"cpu": "4"}), leaving("going", "2026-01-01T00:00:01Z"), cpu_pod("a", "4"))
+    assert world.rest().orders == ()
+    world.now += OVERDUE_SECONDS + 2
 
     (order,) = world.rest().orders
 
