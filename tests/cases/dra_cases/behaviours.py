@@ -1,4 +1,4 @@
-"""What is known of allocators, by number, and which case or test shows it.
+"""What is known of allocators and planners, by number, and which case or test shows it.
 
 `python -m dra_cases.behaviours` prints `docs/behaviours.md`; with numbers behind it, where each of them is shown.
 """
@@ -112,19 +112,23 @@ def page(behaviours: Behaviours) -> str:
         total=sum(one.length for one in behaviours.series.values()),
         series="\n".join(rows),
         parts="\n".join(parts),
-        decided="\n".join(f"| {one.of} | {one.why} |" for one in behaviours.decided),
-        open="\n".join(f"| {one.of} | {one.why} |" for one in behaviours.open),
+        decided=rows_of(behaviours.decided),
+        open=OPEN.format(rows=rows_of(behaviours.open)) if behaviours.open else "",
     )
+
+
+def rows_of(remarks: list[Remark]) -> str:
+    return "\n".join(f"| {one.of} | {one.why} |" for one in remarks)
 
 
 TEMPLATE = """# Behaviours
 
 <!-- Made by `python -m dra_cases.behaviours` of tests/scheduling/behaviours.yaml. -->
 
-What is known of allocators for devices, as {total} numbers in series: what the tests of Kubernetes' and Karpenter's
-own allocators demand, and the faults that were found in both. `tests/scheduling/behaviours.yaml` names the case or test
-that shows each of them; the name of the case says what happens. A test holds file, cases and this page together.
-How NodeClaims come to be, wait and go is not part of the list. To look some numbers up:
+What is known of allocators for devices and of planning with them, as {total} numbers in series: what the tests of
+Kubernetes and Karpenter demand, and the faults that were found in both. `tests/scheduling/behaviours.yaml` names the case
+or test that shows each of them; the name of the case says what happens. A test holds file, cases and this page together.
+To look some numbers up:
 
 ```
 PYTHONPATH=tests/cases .venv/bin/python -m dra_cases.behaviours AL199 K206
@@ -139,19 +143,21 @@ Themes begin with these numbers:
 {parts}
 
 A number that is decided otherwise may be shown as well: then the case shows what happens here. The rules themselves,
-and all differences from Kubernetes and Karpenter, are in [allocator.md](allocator.md).
+and all differences from Kubernetes and Karpenter, are in [allocator.md](allocator.md) and, for nodes to come, in
+[node-provisioning.md](node-provisioning.md).
 
 ## Decided otherwise
 
 | numbers | here |
 |---|---|
 {decided}
-
+{open}"""
+OPEN = """
 ## Open
 
 | numbers | why |
 |---|---|
-{open}
+{rows}
 """
 
 
