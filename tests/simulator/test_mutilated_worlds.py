@@ -1,23 +1,13 @@
 """A world with every feature of DRA, mutilated: what is wrong is named, and a neighbour is scheduled all the same."""
 
 import json
-from copy import deepcopy
-from typing import Any
 
 import yaml
 from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
 
 from dra_cases.command import Ended, dra
+from dra_cases.mutilation import Json, mutilated
 
-Json = Any
-CEL_BOMB = "[1,2,3,4,5,6,7,8,9].all(a, " * 8 + "true" + ")" * 8
-ODDITIES: list[Json] = [
-    None, True, 0, -1, 1.5, 2**31, 2**63, -(2**63), 10**40, "", " ", "x", "A B", "a/b", "a/b/c", "x" * 300, "\x00", "ü",
-    "-1", "0", "500m", "1n", "9E", "99999999999999999999Ei", "1e99", "4GGi", "v1.2", "2026-13-99", "All", "None", "In",
-    [], {}, [None], [[]], [{}], {"": ""}, {"a": None}, {"value": "-1"}, {"value": "1e99"}, {"int": 1, "bool": True},
-    "true", "false", "device.", "(" * 500, "x" * 10_240, "true || " * 1_280 + "true", CEL_BOMB, "1 / 0 == 1",
-]  # fmt: skip
 WORLD = """
 - {apiVersion: v1, kind: Node, metadata: {name: n1, labels: {zone: a}}, status: {allocatable: {cpu: 8, pods: 9}}}
 - apiVersion: resource.k8s.io/v1
@@ -155,36 +145,6 @@ OBJECTS: list[Json] = json.loads(json.dumps(yaml.safe_load(WORLD)))
 SOUND: list[Json] = yaml.safe_load(NEIGHBOUR)
 
 
-def places(value: Json, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for key, item in pairs for place in places(item, (*path, key)))]
-
-
-@st.composite
-def mutilated(draw: st.DrawFn) -> list[Json]:
-    """The objects, of which up to four values have been replaced, removed, repeated or exchanged for another."""
-    objects = deepcopy(OBJECTS)
-    for _ in range(draw(st.integers(1, 4))):
-        *way, last = draw(st.sampled_from([place for place in places(objects) if len(place) > 1]))
-        parent = objects
-        for key in way:
-            parent = parent[key]
-        match draw(st.sampled_from(["replace", "replace", "remove", "repeat", "exchange"])):
-            case "remove":
-                del parent[last]
-            case "repeat" if isinstance(parent, list):
-                parent.extend(deepcopy([parent[last]] * draw(st.sampled_from([1, 2, 40]))))
-            case "exchange":
-                *other, end = draw(st.sampled_from([place for place in places(OBJECTS) if len(place) > 1]))
-                source: Json = OBJECTS
-                for key in (*other, end):
-                    source = source[key]
-                parent[last] = deepcopy(source)
-            case _:
-                parent[last] = deepcopy(draw(st.sampled_from(ODDITIES)))
-    return objects
-
-
 def run(objects: list[Json], *words: str) -> Ended:
     return dra(words[0], "-", *words[1:], text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
@@ -212,7 +172,7 @@ def test_the_world_is_sound_before_it_is_mutilated() -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(mutilated())
+@given(mutilated(OBJECTS))
 def test_whatever_is_next_door_a_sound_pod_gets_its_device(objects: list[Json]) -> None:
     ended = run([*objects, *SOUND], "simulate", "--all-pods", "--explain", "next-door/sound")
     assert ended.code in {0, 2}
@@ -222,7 +182,7 @@ def test_whatever_is_next_door_a_sound_pod_gets_its_device(objects: list[Json]) 
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(mutilated())
+@given(mutilated(OBJECTS))
 def test_whatever_is_wrong_the_checks_name_object_and_path(objects: list[Json]) -> None:
     ended = run(objects, "check", "-o", "json")
     assert ended.code in {0, 1, 2}
@@ -237,7 +197,7 @@ def test_whatever_is_wrong_the_checks_name_object_and_path(objects: list[Json]) 
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(mutilated())
+@given(mutilated(OBJECTS))
 def test_the_figures_of_a_story_add_up_and_fit_what_is_decided(objects: list[Json]) -> None:
     ended = run(objects, "simulate", "--explain", "victim")
     assume(ended.out)
@@ -256,7 +216,7 @@ CLAIM = "ResourceClaim default/choosy"
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(mutilated())
+@given(mutilated(OBJECTS))
 def test_the_checks_know_what_the_scheduler_refuses(objects: list[Json]) -> None:
     ended = run(objects, "simulate")
     assume(ended.out)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, offering_requirements
 from dra_scheduling.inventory.templates import required
@@ -27,11 +28,13 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
 
 def chosen(claim: NodeClaim, types: Iterable[Expanded]) -> Instance | None:
     """Return the cheapest machine that the NodeClaim allows, None where none can be had."""
-    wanted = Requirements.of_new_node(*required(claim.spec.requirements))
-    named = wanted.of(INSTANCE_TYPE_LABEL)
+    asked = Requirements.of_new_node(*required(claim.spec.requirements))
+    named = asked.of(INSTANCE_TYPE_LABEL)
     found: list[tuple[Quantity, str, InstanceOffering, Expanded, Requirements]] = []
     for one in types:
         needs = tuple(one.requirements.by_key.values())
+        # A label that the NodeClaim does not mention may be whatever the type says.
+        wanted = replace(asked, open_keys=asked.open_keys | one.requirements.by_key.keys())
         if not named.has(one.name) or not _has_room(one, claim) or wanted.conflict(needs) is not None:
             continue
         within = wanted.narrowed(needs)
