@@ -126,9 +126,9 @@ TEMPLATE = """# Behaviours
 <!-- Made by `python -m dra_cases.behaviours` of tests/scheduling/behaviours.yaml. -->
 
 What is known of allocators for devices and of planning with them, as {total} numbers in series: what the tests of
-Kubernetes and Karpenter demand, and the faults that were found in both. `tests/scheduling/behaviours.yaml` names the case
-or test that shows each of them; the name of the case says what happens. A test holds file, cases and this page together.
-To look some numbers up:
+Kubernetes and Karpenter demand, and the faults that were found in both. `tests/scheduling/behaviours.yaml` names the
+case or test that shows each of them; the name of the case says what happens. A test holds file, cases and this page
+together. To look some numbers up:
 
 ```
 PYTHONPATH=tests/cases .venv/bin/python -m dra_cases.behaviours AL199 K206
