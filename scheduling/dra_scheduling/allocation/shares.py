@@ -11,7 +11,7 @@ from dra_scheduling.pools.sharing import Amounts
 class Rooms:
     """What is left of the capacities of all shareable devices, and what each wish would take of them."""
 
-    __slots__ = ("_history", "_left", "_portions", "_uses", "fitting", "shareable")
+    __slots__ = ("_history", "_left", "_portions", "_state", "_states", "_uses", "fitting", "shareable", "touched")
 
     def __init__(self, board: Board, wishes: Iterable[Wish]) -> None:
         self.shareable = board.shareable
@@ -22,19 +22,17 @@ class Rooms:
             self.fitting[wish] = sum(1 << number for number, amounts in portions.items() if self._fits(number, amounts))
         self._uses: dict[int, int] = {}
         self._history: list[tuple[Wish, int]] = []
+        self.touched = 0
+        self._state: int | None = None
+        self._states: dict[Hashable, int] = {}
 
     @property
-    def touched(self) -> int:
-        """The devices with shares that the search took."""
-        mask = 0
-        for number in self._uses:
-            mask |= 1 << number
-        return mask
-
-    @property
-    def state(self) -> Hashable:
-        """What is left of the touched devices."""
-        return tuple((number, tuple(self._left[number].values())) for number in sorted(self._uses))
+    def state(self) -> int:
+        """What is left of the touched devices, as a number: every wish is asked for it at every step."""
+        if self._state is None:
+            left = tuple((number, *self._left[number].values()) for number in sorted(self._uses))
+            self._state = self._states.setdefault(left, len(self._states))
+        return self._state
 
     def distinctions(self) -> tuple[int, ...]:
         """Return the sets of devices that have the same room and would give the same to every wish."""
@@ -49,6 +47,7 @@ class Rooms:
         """Take a share of a shareable device, given as a mask with one bit."""
         number = device.bit_length() - 1
         self._uses[number] = self._uses.get(number, 0) + 1
+        self.touched |= device
         self._history.append((wish, number))
         self._change(number, self._portions[wish][number], -1)
 
@@ -58,9 +57,11 @@ class Rooms:
         self._uses[number] -= 1
         if not self._uses[number]:
             del self._uses[number]
+            self.touched ^= 1 << number
         self._change(number, self._portions[wish][number], 1)
 
     def _change(self, number: int, amounts: Amounts, sign: int) -> None:
+        self._state = None
         left = self._left[number]
         for name, amount in amounts:
             left[name] += sign * amount
