@@ -43,6 +43,7 @@ LOOKS = (
     "kubectl describe pod never-fits -n demo",
     f"{Path(sys.executable).with_name('dra')} explain pod never-fits -n demo",
     "kubectl get nodepools,instancetypes",
+    "kubectl apply -f manifests/samples/new-node.yaml && kubectl get nodeclaims --watch",
 )
 
 
