@@ -11,7 +11,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table as Drawn
 
-from dra_bench import binds, candidates, decisions, memory, page, planning, searches, startup, sweeps
+from dra_bench import binds, candidates, decisions, disruption, memory, page, planning, searches, startup, sweeps
 from dra_bench.machine import this_machine
 from dra_bench.report import Say, Table
 from dra_controlplane.errors import ControlPlaneError
@@ -37,6 +37,7 @@ SECTIONS: Mapping[str, Section] = {
     "memory": Section(memory.measure, memory.table),
     "candidates": Section(candidates.measure, candidates.table),
     "planning": Section(planning.measure, planning.table),
+    "disruption": Section(disruption.measure, disruption.table),
 }
 GROUPS: Mapping[str, tuple[str, ...]] = {"allocator": ("searches", "one-pod", "memory")}
 
