@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent for path in (ROOT / "manifests").rglob("kustomization.yaml"))
 BASE = ROOT / "manifests/base"
 DEVELOPMENT = ROOT / "manifests/overlays/development"
-DEPLOYMENTS = [document for document in resources(BASE) if document["kind"] == "Deployment"]
+KWOK = ROOT / "manifests/overlays/kwok"
+DEPLOYMENTS = [document for document in resources(KWOK) if document["kind"] == "Deployment"]
 CLUSTER_SCOPED = {"Namespace", "ClusterRole", "ClusterRoleBinding"}
 
 
@@ -68,7 +69,7 @@ def test_an_object_is_there_once_and_in_one_namespace(folder: Path) -> None:
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=name_of)
 def test_a_deployment_runs_as_an_account_that_is_there(deployment: Json) -> None:
-    accounts = {document["metadata"]["name"] for document in resources(BASE) if document["kind"] == "ServiceAccount"}
+    accounts = {document["metadata"]["name"] for document in resources(KWOK) if document["kind"] == "ServiceAccount"}
 
     assert deployment["spec"]["template"]["spec"]["serviceAccountName"] in accounts
 
@@ -98,11 +99,13 @@ def test_each_role_has_one_deployment() -> None:
         if entry["name"] == "DRA_ROLES"
     ]
 
-    assert sorted(roles) == ["binder", "nodeclaims", "scheduler"]
+    assert sorted(roles) == ["binder", "kwok", "nodeclaims", "scheduler"]
 
 
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here")
-@pytest.mark.parametrize(("folder", "deployments"), [(BASE, 3), (DEVELOPMENT, 1)], ids=["base", "development"])
+@pytest.mark.parametrize(
+    ("folder", "deployments"), [(BASE, 3), (DEVELOPMENT, 1), (KWOK, 4)], ids=["base", "development", "kwok"]
+)
 def test_kubectl_renders(folder: Path, deployments: int) -> None:
     rendered = subprocess.run(["kubectl", "kustomize", folder], capture_output=True, text=True, check=True)
 
