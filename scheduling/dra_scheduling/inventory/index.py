@@ -22,6 +22,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.reasons import Wake
+from dra_scheduling.requirements import WELL_KNOWN_LABELS, Requirement
 
 InventoryObject = NodePool | InstanceType | NodeClaim | DaemonSet
 
@@ -112,7 +113,7 @@ class Inventory:
         if self._templates is None:
             usable = [pool for pool in self._pools.values() if _may_grow(pool)]
             usable.sort(key=lambda pool: (-pool.spec.weight, pool.name))
-            self._templates = tuple(map(template_of, usable))
+            self._templates = tuple(map(self._template_of, usable))
         return self._templates
 
     def template(self, name: str) -> PoolTemplate | None:
@@ -120,14 +121,15 @@ class Inventory:
         pool = self._pools.get(name)
         if pool is None:
             return None
-        return next((one for one in self.templates() if one.name == name), None) or template_of(pool)
+        return next((one for one in self.templates() if one.name == name), None) or self._template_of(pool)
 
     def table(self, template: PoolTemplate) -> MachineTable:
         """Return the instance types that nodes of the pool may have, what DaemonSets take off their room."""
         found = self._tables.get(template.name)
         if found is None:
             node_class = template.pool.spec.template.spec.node_class_ref.name
-            machines = (self._less_daemons(machine_of(name, one), template) for name, one in self._of_class(node_class))
+            own = ((machine_of(name, one), template) for name, one in self._of_class(node_class))
+            machines = (self._less_daemons(_with_labels(*each), template) for each in own)
             usable = (one for one in machines if template.requirements.conflict(one.requirements) is None)
             found = self._tables[template.name] = MachineTable(usable)
         return found
@@ -253,6 +255,14 @@ class Inventory:
                 seen.add(one.name)
                 yield name, one
 
+    def _template_of(self, pool: NodePool) -> PoolTemplate:
+        """Return what nodes of the pool start from: labels that its types speak of may be whatever those say."""
+        template = template_of(pool)
+        types = self._of_class(pool.spec.template.spec.node_class_ref.name)
+        told = frozenset(key for _, one in types for key in one.requirements.by_key)
+        opened = replace(template.requirements, open_keys=template.requirements.open_keys | told)
+        return replace(template, requirements=opened)
+
     def _less_daemons(self, machine: Machine, template: PoolTemplate) -> Machine:
         requirements = template.requirements.narrowed(machine.requirements)
         taken = daemons_on(self._daemons.values(), requirements, template.taints)
@@ -265,6 +275,16 @@ class Inventory:
         self._bindings = None
         self._offers = None
         return Wake.SUPPLY
+
+
+def _with_labels(machine: Machine, template: PoolTemplate) -> Machine:
+    """Return the machine with what its silence means: it has no label that neither it nor its pool speaks of."""
+    known = {one.key for one in machine.requirements} | template.requirements.by_key.keys() | WELL_KNOWN_LABELS
+    absent = sorted(template.requirements.open_keys - known)
+    if not absent:
+        return machine
+    more = (Requirement(key=key, may_be_absent=True) for key in absent)
+    return replace(machine, requirements=(*machine.requirements, *more))
 
 
 def _prospects(claim: NodeClaim) -> tuple[object, ...]:
