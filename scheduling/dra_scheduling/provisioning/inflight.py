@@ -8,6 +8,7 @@ from dra_scheduling.candidates import CandidateType
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.nodestate import Charge, NodeState
 from dra_scheduling.inventory import Machine, MachineOffering, MachineTable, PoolTemplate
+from dra_scheduling.inventory.replacements import is_to_go
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL, required
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -33,6 +34,21 @@ def is_in_flight(cluster: Cluster, claim: NodeClaim) -> bool:
 def keeper_of(cluster: Cluster, pod: Pod) -> NodeClaim | None:
     """Return the NodeClaim that is going to be the pod's node, if there is one."""
     return next((claim for claim in cluster.inventory.nominated_to(pod) if is_in_flight(cluster, claim)), None)
+
+
+def in_vain(cluster: Cluster, pod: Pod) -> NodeClaim | None:
+    """Return a NodeClaim that was made for the pod and is a node that stands empty, if there is one.
+
+    Whatever keeps the pod from that node would keep it from the next one: what is published is not what was promised.
+    """
+    for claim in cluster.inventory.nominated_to(pod):
+        state = cluster.nodes.get(claim.status.node_name)
+        if state is None or state.node.is_being_set_up or state.node.spec.unschedulable or is_to_go(claim):
+            continue
+        is_as_planned = all(taint in claim.spec.taints for taint in state.node.spec.taints)
+        if is_as_planned and all(charge.is_daemon for charge in state.charges.values()):
+            return claim
+    return None
 
 
 def has_failed(claim: NodeClaim) -> bool:

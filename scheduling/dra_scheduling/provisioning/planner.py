@@ -12,6 +12,7 @@ import msgspec
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import MachineTable, PoolTemplate
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import OutOfBudget, Unschedulable
@@ -20,7 +21,7 @@ from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.provisioning.hosts import Hosts
-from dra_scheduling.provisioning.inflight import keeper_of
+from dra_scheduling.provisioning.inflight import in_vain, keeper_of
 from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.provisioning.nodeclaims import claim_name, extended, written
 from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
@@ -115,7 +116,8 @@ class Planner:
             if kept is not None:
                 nominations.append(Nomination(pod=pod, node_claim=kept.name))
                 continue
-            found = ask(self._cluster, pod, self._situation.replanning)
+            empty = in_vain(self._cluster, pod)
+            found = ask(self._cluster, pod, self._situation.replanning) if empty is None else _made_in_vain(empty)
             if isinstance(found, Refusal):
                 refused.append(_unplaced(pod, (found,)))
             else:
@@ -277,6 +279,16 @@ def planning_order(asked: Asked) -> tuple[object, ...]:
         -requests.get("cpu"),
         -requests.get("memory"),
         asked.pod.rank,
+    )
+
+
+def _made_in_vain(claim: NodeClaim) -> Refusal:
+    kind = claim.metadata.labels.get(INSTANCE_TYPE_LABEL, "its type")
+    return Refusal(
+        reason="NodeDoesNotHelp",
+        message=f"node {claim.status.node_name} was made for it, stands empty, and does not take it: "
+        f"compare what its drivers publish with InstanceType {kind}",
+        wake=Wake.SUPPLY | Wake.NODE | Wake.SLICES | Wake.DEVICES,
     )
 
 

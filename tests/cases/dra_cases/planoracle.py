@@ -1,7 +1,8 @@
 """A second opinion on plans of tiny worlds, by trying everything: it shares no code with the planner.
 
-It reads the words of the world itself. Types have plain devices of the drivers `a` and `b`; requests are a class and a
-count; pods have a zone, cpu, tolerations and host ports.
+It reads the words of the world itself. Types have plain devices of the drivers `a` and `b`, and perhaps a device
+plugin; requests are a class and a count; pods have a zone, cpu, tolerations, host ports, and ask for the resource
+`PLUGGED`, which is devices of driver `a` where no plugin serves it. DaemonSets have cpu and tolerations.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from itertools import product
 
 from dra_cases.planning import Json
 
+PLUGGED = "example.com/dev"
 Asked = tuple[str, int]
 Choice = Mapping[int, tuple[str, str]]
 """The type and the zone of every NodeClaim by its number."""
@@ -17,8 +19,9 @@ Choice = Mapping[int, tuple[str, str]]
 def flaws(world: Json, makes: Sequence[Json]) -> Iterator[str]:
     """Yield what is wrong with the NodeClaims of a plan, as `dra_cases.turns.told` tells them."""
     for number, made in enumerate(makes):
-        if not made["types"]:
-            yield f"NodeClaim {number} has no type"
+        least = world["pools"][made["pool"]].get("needs", {}).get("type", {}).get("minValues", 1)
+        if len(made["types"]) < least:
+            yield f"NodeClaim {number} has {len(made['types'])} types, at least {least} have to be left"
         for name in made["types"]:
             yield from (f"NodeClaim {number} as {name}: {flaw}" for flaw in _flaws_of(world, made, name))
     yield from _beyond_limits(world, makes)
@@ -54,17 +57,19 @@ def zones_of(world: Json, made: Json, name: str) -> list[str]:
 def has_devices(world: Json, nodes: Sequence[tuple[Sequence[str], str, str]]) -> bool:
     """Whether devices can be found for all claims of these pods on nodes of these types and zones, none twice."""
     claims: dict[str, tuple[list[Asked], set[int]]] = {}
-    for number, (pods, _, _) in enumerate(nodes):
+    for number, (pods, kind, _) in enumerate(nodes):
         for pod in pods:
-            for claim, asked in claims_of(world, pod):
+            for claim, asked in claims_of(world, pod, kind):
                 claims.setdefault(claim, (asked, set()))[1].add(number)
     requests = [(asked, homes) for wanted, homes in claims.values() for asked in wanted]
     return _serve(requests, 0, list(_devices(world, nodes)))
 
 
-def claims_of(world: Json, pod: str) -> Iterator[tuple[str, list[Asked]]]:
-    """Yield the claims of a pod with what they ask for."""
+def claims_of(world: Json, pod: str, kind: str) -> Iterator[tuple[str, list[Asked]]]:
+    """Yield the claims that a pod has on a type with what they ask for."""
     said = world["pods"][pod]
+    if PLUGGED in said.get("asks", {}) and not world["types"][kind].get("has"):
+        yield f"resources of {pod}", [("a", said["asks"][PLUGGED])]
     if "wants" in said:
         yield f"of {pod}", [(one["class"], one["count"]) for one in said["wants"]]
     for name in said.get("claims", []):
@@ -74,12 +79,16 @@ def claims_of(world: Json, pod: str) -> Iterator[tuple[str, list[Asked]]]:
 def _flaws_of(world: Json, made: Json, name: str, *, is_whole: bool = True) -> Iterator[str]:
     said, pool = world["types"][name], world["pools"][made["pool"]]
     pods = [world["pods"][pod] for pod in made["pods"]]
-    if sum(pod["cpu"] for pod in pods) > said["cpu"]:
+    taints = pool.get("taints", [])
+    daemons = (one for one in world.get("daemons", {}).values() if set(taints) <= set(one.get("tolerates", [])))
+    if sum(one["cpu"] for one in (*pods, *daemons)) > said["cpu"]:
         yield "no room"
+    if said.get("has") and sum(pod.get("asks", {}).get(PLUGGED, 0) for pod in pods) > said["has"][PLUGGED]:
+        yield "the plugin has too few"
     ports = [port for pod in pods for port in pod.get("ports", [])]
     if len(set(ports)) < len(ports):
         yield "a host port twice"
-    for taint in pool.get("taints", []):
+    for taint in taints:
         if not all(taint in pod.get("tolerates", []) for pod in pods):
             yield "an untolerated taint"
     zones = zones_of(world, made, name)

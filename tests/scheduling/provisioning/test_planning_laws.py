@@ -7,13 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_cases.planning import Json
-from dra_cases.planoracle import can_be_served, flaws, zones_of
+from dra_cases.planoracle import PLUGGED, can_be_served, flaws, zones_of
 from dra_cases.turns import Play, Turn, told
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, ZONE_LABEL
 from dra_scheduling.model.nodeclaims import NodeClaim
 
 ZONES = ("z1", "z2")
 TAINT = "gpu:NoSchedule"
+PLUGGED_CLASS = {
+    "extendedResourceName": PLUGGED,
+    "selectors": [{"cel": {"expression": 'device.driver == "a"'}}],
+}
 zone = st.fixed_dictionaries({"zone": st.sampled_from(ZONES)})
 requests = st.lists(
     st.fixed_dictionaries({"class": st.sampled_from(("a", "b", "any")), "count": st.integers(1, 2)}),
@@ -28,7 +32,8 @@ types = st.fixed_dictionaries(
         "devices": st.fixed_dictionaries({"a": st.integers(0, 3), "b": st.integers(0, 2)}).map(
             lambda found: {driver: count for driver, count in found.items() if count}
         ),
-    }
+    },
+    optional={"has": st.fixed_dictionaries({PLUGGED: st.integers(1, 2)})},
 )
 pools = st.fixed_dictionaries(
     {"weight": st.integers(0, 2)},
@@ -46,8 +51,10 @@ pods = st.fixed_dictionaries(
         "selector": zone,
         "tolerates": st.just([TAINT]),
         "ports": st.just([80]),
+        "asks": st.fixed_dictionaries({PLUGGED: st.integers(1, 2)}),
     },
 )
+daemons = st.fixed_dictionaries({"cpu": st.just(1)}, optional={"tolerates": st.just([TAINT])})
 slices = st.lists(
     st.fixed_dictionaries(
         {
@@ -74,8 +81,17 @@ def worlds(least: int = 1, most: int = 4) -> st.SearchStrategy[Json]:
             "pods": named("p", pods, least, most),
             "claims": st.fixed_dictionaries({"c": requests}),
             "slices": slices,
+            "daemons": named("d", daemons, 0, 2),
+            "classes": st.just({"plugged": PLUGGED_CLASS}),
         }
     )
+
+
+def wanting_choice(world: Json) -> Json:
+    """The same world with a first pool of which two types have to remain possible."""
+    pool = world["pools"]["pool0"]
+    needs = {**pool.get("needs", {}), "type": {"operator": "Exists", "minValues": 2}}
+    return {**world, "pools": {**world["pools"], "pool0": {**pool, "needs": needs}}}
 
 
 def planned(world: Json, order: random.Random | None = None) -> Turn:
@@ -87,6 +103,12 @@ def planned(world: Json, order: random.Random | None = None) -> Turn:
 @settings(max_examples=150, deadline=None)
 @given(worlds())
 def test_every_type_of_every_node_claim_can_serve_all_of_its_pods(world: Json) -> None:
+    assert list(flaws(world, planned(world).makes)) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(worlds().map(wanting_choice))
+def test_as_many_types_are_left_as_the_pool_wants(world: Json) -> None:
     assert list(flaws(world, planned(world).makes)) == []
 
 
