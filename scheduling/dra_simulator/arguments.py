@@ -125,6 +125,7 @@ def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         default=[],
         help="read files, folders or standard input (-) in place of a cluster (may be repeated)",
     )
+    nodeclaims.add_argument("-n", "--namespace", help="list only those that a pod of this namespace waits for")
     _add_gates(nodeclaims)
     _add_output(nodeclaims)
     for command in (explain, devices, claims, queues):

@@ -55,7 +55,8 @@ def run_nodeclaims(arguments: argparse.Namespace) -> int:
     around = Surroundings({name: state.node for name, state in cluster.nodes.items()}, slices, now)
     catalogue = Catalogue(cluster)
     if arguments.name is None:
-        claims = [claim for _, claim in sorted(cluster.inventory.claims.items())]
+        every = (claim for _, claim in sorted(cluster.inventory.claims.items()))
+        claims = [claim for claim in every if _concerns(claim, arguments.namespace)]
         found = [_standing(claim, catalogue, around) for claim in claims]
         emit(msgspec.to_builtins(found), _list_blocks(found), arguments.output, sys.stdout)
     else:
@@ -84,6 +85,10 @@ def _called(name: str, cluster: Cluster, problems: Iterable[Problem]) -> NodeCla
         problem = Problem("nodeclaims", f"NodeClaim {name}", "-", f"expected a NodeClaim that is there: {names}")
         raise UnusableInputError(*problems, problem)
     return claim
+
+
+def _concerns(claim: NodeClaim, namespace: str | None) -> bool:
+    return namespace is None or any(nominee.key.namespace == namespace for nominee in nominees_of(claim))
 
 
 def _standing(claim: NodeClaim, catalogue: Catalogue, around: Surroundings) -> Standing:

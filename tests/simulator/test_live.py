@@ -107,6 +107,22 @@ def test_a_namespace_has_the_devices_of_its_claims(server: ListServer) -> None:
     assert json.loads(dra("devices", "-n", "elsewhere").out) == []
 
 
+def test_a_dump_holds_what_nodes_to_come_are_planned_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = {
+        "pools": {"default": {"needs": {"arch": ["amd64"]}}},
+        "types": {"gpu": {"devices": {"a": 2}}},
+        "daemons": {"agent": {}},
+        "nodeclaims": {"c": {"types": ["gpu"], "pods": ["p"], "drivers": ["a"]}},
+        "pods": {"p": {"wants": ["r"]}, "q": {"cpu": 7}},
+    }
+    items = [*standard_classes(), *manifests(world)]
+    with ListServer(items) as server:
+        monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path)))
+        dumped = dra("dump")
+    whole = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    assert dra("simulate", "-", "--launch", text=dumped.out).out == dra("simulate", "-", "--launch", text=whole).out
+
+
 def test_node_claims_are_listed_and_pods_told_of_nodes_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = {
         "pools": {"default": {}},

@@ -112,6 +112,17 @@ def test_what_cannot_be_read_is_told_after_what_can() -> None:
     assert len(ended.problems) == 1
 
 
+def test_a_namespace_has_the_node_claims_that_its_pods_wait_for() -> None:
+    world: Json = {"nodeclaims": {"c": {"pods": ["p"]}, "d": {}}}
+    assert [one["nodeClaim"] for one in json.loads(asked(world, "-n", "default").out)] == ["c"]
+    assert json.loads(asked(world, "-n", "elsewhere").out) == []
+
+
+def test_a_node_that_lacks_nothing_waits_for_whoever_looks_after_it() -> None:
+    found = listed({"nodeclaims": {"c": {"conditions": UP, "node": "n1"}}}, more=(node("n1"),))
+    assert found["waitsFor"][0].startswith("Initialized: nothing is missing")
+
+
 def test_no_node_claims_are_none() -> None:
     assert asked({}, "-o", "table").out == "none\n"
     assert json.loads(asked({}, "-o", "json").out) == []

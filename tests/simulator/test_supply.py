@@ -150,6 +150,13 @@ def test_a_node_that_turns_out_unlike_its_plan_is_no_reason_to_make_more_and_mor
     assert len(found["nodeClaims"]) in {1, 2}
 
 
+def test_a_trace_tells_which_pods_have_a_node_to_come(write: Write) -> None:
+    file = write("world.json", text_of({**GPU, "pods": {"p": {"wants": ["r"]}}}))
+    assert dra("simulate", file, "--trace", "trace.jsonl").code == 0
+    events = [json.loads(line) for line in (Path.cwd() / "trace.jsonl").read_text().splitlines()]
+    assert [(one["pod"], one["node"]) for one in events if one["event"] == "planned"] == [("default/p", None)]
+
+
 def test_pods_being_deleted_make_room_where_time_goes_on() -> None:
     world: Json = {
         "nodes": {"n1": {"cpu": 2}},

@@ -18,6 +18,7 @@ from dra_simulator.supply.text import types_of
 PHASES = (LAUNCHED, REGISTERED, INITIALIZED)
 PLANNED, FAILED, DELETING = "Planned", "Failed", "Deleting"
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
+NOTHING_MISSING = "nothing is missing, and whoever looks after it has not said so yet"
 ENOUGH = 2
 """So many of a unit are told in it: 100 minutes are 100m, 130 are 2h."""
 
@@ -116,7 +117,7 @@ def _waits(claim: NodeClaim, node: Node | None, expanded: Expanded | None, slice
     is_said = said is not None and bool(said.message)
     if phase == INITIALIZED and node is not None and not (said is not None and said.status == "False"):
         unmet = first_unmet(claim, node, gate_drivers(claim, expanded), slices)
-        yield f"{phase}: nothing" if unmet is None else f"{phase}: {unmet.reason}: {unmet.message}"
+        yield f"{phase}: {NOTHING_MISSING if unmet is None else f'{unmet.reason}: {unmet.message}'}"
     elif said is not None and is_said:
         yield f"{phase}: {said.reason}: {said.message}"
     else:
