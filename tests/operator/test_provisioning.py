@@ -295,6 +295,8 @@ def test_an_old_node_claim_that_names_the_pod_does_not_hide_its_new_one(world: W
 
 def test_what_is_published_may_be_seen_after_its_node(world: World) -> None:
     claim = world.nominate("a")
+    other = cpu_pod("other", "100m")
+    world.add(msgspec.structs.replace(other, spec=msgspec.structs.replace(other.spec, node_name=claim.name)))
     world.come_up(claim, is_initialized=True, cpu="500m")
     since = world.now
 
