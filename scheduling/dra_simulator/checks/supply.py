@@ -12,6 +12,7 @@ from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.slices import DeviceClass
 from dra_scheduling.nodeclaims import pool_faults
+from dra_scheduling.nodeclaims.names import OWN_GROUP
 from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.requirements import Requirements
 from dra_simulator.checks.findings import Remarks, error, warning
@@ -70,6 +71,12 @@ class Supply:
         """Yield what is wrong or suspicious in a NodePool."""
         faults = pool_faults(value)
         yield from (error(f"$.{fault.path}", fault.message) for fault in faults)
+        group = value.spec.template.spec.node_class_ref.group
+        if group != OWN_GROUP:
+            yield warning(
+                f"{TEMPLATE}.nodeClassRef.group", f"others make the nodes of {group}, and none is planned here"
+            )
+            return
         template = self.cluster.inventory.template(value.name)
         if faults or template is None or not self.expanded:
             return
