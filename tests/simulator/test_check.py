@@ -121,6 +121,14 @@ def test_the_selector_that_leaves_nothing_is_named() -> None:
             "error $.requests: expected at most 32 devices in a claim, got 33",
         ),
         (
+            "requests: [{name: r, exactly: {deviceClassName: gpu, allocationMode: All, count: 2}}]",
+            "error $.requests[0].exactly.count: expected none with allocationMode All, got 2",
+        ),
+        (
+            'requests: [{name: r, exactly: {deviceClassName: gpu, capacity: {requests: {memory: "-1"}}}}]',
+            'error $.requests[0].exactly.capacity.requests["memory"]: expected no negative amount, got -1',
+        ),
+        (
             "requests: [{name: r, exactly: {deviceClassName: gpu, count: 3}}]",
             "warning $.requests[0].exactly.count: wants 3 devices, and the input has 2 that match",
         ),

@@ -141,12 +141,13 @@ def _malformed(claim: str, name: str, asked: Asked, given: Given) -> Iterator[Re
     where = subject(claim, name)
     if isinstance(asked, ExactDeviceRequest) and asked.admin_access and not given.features.has(ADMIN_ACCESS):
         yield _off(where, "adminAccess", ADMIN_ACCESS)
-    if asked.capacity is not None and asked.capacity.requests and not given.features.has(CONSUMABLE_CAPACITY):
-        yield _off(where, "a capacity request", CONSUMABLE_CAPACITY)
+    yield from _of_capacity(where, asked, given.features)
     if asked.mode not in {EXACT_COUNT, ALL_DEVICES}:
         yield _invalid(where, f"allocationMode is {asked.mode}, expected {EXACT_COUNT} or {ALL_DEVICES}")
     if asked.count < 0:
         yield _invalid(where, f"count is {asked.count}, expected at least 1")
+    elif asked.count and asked.mode == ALL_DEVICES:
+        yield _invalid(where, f"count is {asked.count}, expected none with allocationMode {ALL_DEVICES}")
     if not asked.device_class_name:
         yield _invalid(where, "it names no DeviceClass")
     yield from _of_selectors(where, tuple(_texts(asked.selectors, "of the request")), 0)
@@ -157,6 +158,15 @@ def _malformed(claim: str, name: str, asked: Asked, given: Given) -> Iterator[Re
             compile_derivation(derived.expression)
         except CompileError as error:
             yield _invalid(where, f"derived attribute {derived.name} {_not_compiled(error)}")
+
+
+def _of_capacity(where: str, asked: Asked, features: Features) -> Iterator[Refusal]:
+    wanted = asked.capacity.requests if asked.capacity is not None else {}
+    if wanted and not features.has(CONSUMABLE_CAPACITY):
+        yield _off(where, "a capacity request", CONSUMABLE_CAPACITY)
+    for capacity, amount in wanted.items():
+        if amount.nano < 0:
+            yield _invalid(where, f"it asks for {amount} of the capacity {capacity}, expected no negative amount")
 
 
 def _hopeless(claim: str, name: str, asked: Asked, given: Given) -> Iterator[Refusal]:

@@ -19,9 +19,16 @@ from dra_scheduling.allocation.constraints import (
     MatchAttribute,
     SeenThrough,
 )
-from dra_scheduling.allocation.refusals import attribute_missing, bundles_missing, constraint_not_met, too_few_values
+from dra_scheduling.allocation.refusals import (
+    attribute_missing,
+    bundles_missing,
+    constraint_not_met,
+    too_few_values,
+    with_unread_lists,
+)
 from dra_scheduling.allocation.search import NORMAL, Demand
-from dra_scheduling.pools.attributes import AttributeSource
+from dra_scheduling.pools.attributes import AttributeSource, values_of
+from dra_scheduling.pools.bits import members
 from dra_scheduling.reasons import Refusal
 
 BundleKey = tuple[str, frozenset[tuple[WishKey, int]]]
@@ -84,6 +91,32 @@ def bound_by(
 
 def constraint_of(bound: Bound, board: Board) -> Compared | Conflict:
     """Return the rule as constraints over the groups that could satisfy it alone, or the proof that none can."""
+    found = _compare(bound, board)
+    if isinstance(found, Compared):
+        return found
+    unread = 0
+    for source in bound.sources:
+        mine = (
+            demand
+            for demand, column in zip(bound.demands, bound.columns, strict=True)
+            if bound.sources[column] == source
+        )
+        unread += _unread_lists(reduce(or_, (demand.candidates for demand in mine)), source, board)
+    return msgspec.structs.replace(found, refusal=with_unread_lists(found.refusal, unread))
+
+
+def _unread_lists(candidates: int, source: AttributeSource, board: Board) -> int:
+    """Return how many of the devices have values in a list, and are in no group all the same: the feature is off."""
+    known = reduce(or_, (group for (group,) in board.grouped((source,))), 0)
+    lists = (
+        values_of(pool.device(number), pool.key.driver, source)
+        for pool, part in board.parts(candidates & ~known)
+        for number in members(part)
+    )
+    return sum(values.is_list and any(True for _ in values) for values in lists)
+
+
+def _compare(bound: Bound, board: Board) -> Compared | Conflict:
     is_distinct = bound.rule.kind is RuleKind.DISTINCT
     groups = board.grouped(bound.sources) if is_distinct else board.agreeing(bound.sources)
     known = [reduce(or_, (group[column] for group in groups), 0) for column in range(len(bound.sources))]

@@ -3,10 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from dra_scheduling.allocation.asks import Ask
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.claimchecks import subject
 from dra_scheduling.allocation.counters import Overdraft
+from dra_scheduling.features import LIST_ATTRIBUTES
 from dra_scheduling.pools.nodepools import NodePool
 from dra_scheduling.pools.selections import Wish
 from dra_scheduling.quantity import Family, Quantity
@@ -162,6 +165,14 @@ def attribute_missing(ask: Ask, attribute: str, candidates: int, board: Board) -
             f"its expression failed on {devices(count)}: {text}" for text, count in errors.most_common(SHOWN)
         ),
     )
+
+
+def with_unread_lists(refusal: Refusal, count: int) -> Refusal:
+    """The same, and that so many devices have a list of values that is not read while that feature is off."""
+    if not count:
+        return refusal
+    told = f"of {devices(count, 'matching', 'free')} a list of values is not read, feature {LIST_ATTRIBUTES} is off"
+    return msgspec.structs.replace(refusal, details=(*refusal.details, told))
 
 
 def no_choice(asks: Sequence[Ask]) -> Refusal:

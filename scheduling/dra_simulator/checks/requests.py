@@ -52,6 +52,11 @@ def _wish_remarks(wish: Wish, path: str, given: Input) -> Remarks:
         yield error(f"{path}.allocationMode", f"expected {EXACT_COUNT} or {ALL_DEVICES}, got {wish.allocation_mode}")
     if wish.count < 0:
         yield error(f"{path}.count", f"expected at least 1, got {wish.count}")
+    elif wish.count and wish.allocation_mode == ALL_DEVICES:
+        yield error(f"{path}.count", f"expected none with allocationMode {ALL_DEVICES}, got {wish.count}")
+    for name, amount in wish.capacity.requests.items() if wish.capacity is not None else ():
+        if amount.nano < 0:
+            yield error(f'{path}.capacity.requests["{name}"]', f"expected no negative amount, got {amount}")
     yield from compile_remarks(wish.selectors, f"{path}.selectors")
     device_class = given.classes.get(wish.device_class_name)
     if device_class is None:
