@@ -111,12 +111,23 @@ class Order:
 
 
 class _Choice:
-    __slots__ = ("_board", "_budget", "_candidates", "_query", "_relaxation", "_reporter", "_sheet", "_steps", "_told")
+    __slots__ = (
+        "_board",
+        "_budget",
+        "_candidates",
+        "_given",
+        "_query",
+        "_relaxation",
+        "_reporter",
+        "_sheet",
+        "_steps",
+        "_told",
+    )
 
     def __init__(self, query: Query, board: Board, budget: int, reporter: Reporter | None) -> None:
         self._query = query
         self._board = board
-        self._budget = budget
+        self._given = self._budget = budget
         self._reporter = reporter
         self._sheet = sheet_of(board)
         self._candidates: dict[tuple[int, int], int | Refusal] = {}
@@ -135,6 +146,8 @@ class _Choice:
             self._steps += choice is not None
             self._budget -= ATTEMPT_COST
             if order.is_spent or (choice is not None and self._steps >= self._budget):
+                # Combinations used the budget up, whatever the search took of it: other nodes must not have it again.
+                self._steps = max(self._steps, self._given)
                 return self._exhausted()
         return Impossible(refusal=self._refusal(), steps=self._steps)
 
