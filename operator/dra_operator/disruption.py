@@ -30,6 +30,8 @@ CARRY_SECONDS = 1.0
 MOST_NODES = 25
 """So many single nodes are looked at in one go: the thread takes in no news meanwhile."""
 MOST_SECONDS = 1.0
+LEAST_REST = 10.0
+"""So many times as long as a look in vain took there is none: pods are what the thread is for."""
 
 _log = log("disruption")
 
@@ -90,20 +92,23 @@ class Disruptor:
         if not is_deciding and not is_carrying:
             return ()
         outlook = Outlook(self._cluster)
-        options = WhatIfOptions(now=_moment(now), budget=Budget(is_late=self._end()))
-        steps = next_steps(outlook, options)
+        # No clock here: what was decided is not to be given up because a search took long.
+        steps = next_steps(outlook, WhatIfOptions(now=_moment(now)))
         if steps and is_deciding:
             self._decides_at = now + CARRY_SECONDS
         if steps or not is_deciding:
             return steps
-        return self._decided(outlook, options, now)
+        return self._decided(outlook, now)
 
-    def _decided(self, outlook: Outlook, options: WhatIfOptions, now: float) -> tuple[Step, ...]:
+    def _decided(self, outlook: Outlook, now: float) -> tuple[Step, ...]:
         self._note_changes(outlook, now)
+        options = WhatIfOptions(now=_moment(now), budget=Budget(is_late=self._end()))
         unrest = Unrest(changed=self._changed)
+        started = self._clock()
         decision = next_decision(outlook, options, unrest=unrest, first=self._turn, most=MOST_NODES)
         if decision is None:
             self._turn += MOST_NODES
+            self._decides_at = now + max(self._interval, LEAST_REST * (self._clock() - started))
             return ()
         DISRUPTIONS.labels(decision.reason).inc(len(decision.claims))
         names = [claim.name for claim in decision.claims]

@@ -24,6 +24,7 @@ class Stage:
         self.scene = scene
         self.world = scene.world
         self._pods: dict[str, tuple[int, int, int]] = {}
+        self._seen: set[str] = set()
         scene.open_pool(disruption=AT_ONCE)
 
     def pod(self, name: str, *, cpu: int = 1, gpus: int = 1) -> str:
@@ -38,9 +39,12 @@ class Stage:
         cpu, gpus, number = self._pods[name]
         found = self.world.find_pod(f"{name}-{number}")
         if not found:
-            self._pods[name] = (cpu, gpus, number + 1)
-            self._create(name)
+            # What was only just created has not been seen yet.
+            if f"{name}-{number}" in self._seen:
+                self._pods[name] = (cpu, gpus, number + 1)
+                self._create(name)
             return ""
+        self._seen.add(f"{name}-{number}")
         is_running = (found.get("status") or {}).get("phase") == "Running" and not _is_deleting(found)
         return str(found["spec"].get("nodeName", "")) if is_running else ""
 
@@ -156,6 +160,8 @@ def test_a_budget_without_anything_left_keeps_a_node(stage: Stage) -> None:
 def test_a_kill_at_any_write_makes_no_second_node_and_loses_none(
     stage: Stage, proxy: Proxy, whole: Whole, write: Match, moment: str
 ) -> None:
+    created = Match(method="POST", path=CLAIMS + "$", body="dra-scheduler.dev/replaces")
+    writes = len(proxy.writes(created))
     hold = Hold()
     proxy.disturb(write, hold.before() if moment == "before" else hold.after())
     before = oversized(stage)
@@ -168,5 +174,5 @@ def test_a_kill_at_any_write_makes_no_second_node_and_loses_none(
     stage.until_gone(before)
 
     assert [claim["metadata"]["name"] for claim in stage.scene.claims()] == [after]
-    created = Match(method="POST", path=CLAIMS + "$", body="dra-scheduler.dev/replaces")
-    assert len(proxy.writes(created)) in {1, 2}
+    # Twice at most: once more if the first one never arrived, or nobody knew whether it had.
+    assert len(proxy.writes(created)) - writes in {1, 2}

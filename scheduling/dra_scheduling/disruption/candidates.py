@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from dra_scheduling.disruption.outlook import Outlook
-from dra_scheduling.disruption.prices import price_of_node
 from dra_scheduling.disruption.protection import is_protected, pod_protection
 from dra_scheduling.disruption.records import RETRY_AFTER, record_of
 from dra_scheduling.instancetypes import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL
@@ -117,7 +116,7 @@ def _look_at(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, unr
         node=node,
         pool=pool,
         moved=moved,
-        price=price_of_node(outlook.cluster.inventory, node.metadata.labels),
+        price=outlook.prices.of(node.metadata.labels),
         cost=sum(map(_cost_of, moved)) * _lifetime_left(claim, now),
         protection=pod_protection(pods, moved, outlook.cluster.budgets, now),
         quiet_since=max([*times, *map(seconds_of, known), unrest.changed.get(node.name, 0.0)]),

@@ -1,12 +1,13 @@
 """The ways in which nodes are taken away, each a search for the next decision: empty, drifted, underutilized nodes."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from dra_scheduling.disruption.budgets import Tally, allowed
 from dra_scheduling.disruption.candidates import Candidate
-from dra_scheduling.disruption.drift import drift_of
+from dra_scheduling.disruption.drift import Drift
 from dra_scheduling.disruption.outlook import Outlook
 from dra_scheduling.disruption.prices import keep_cheaper, price_of
 from dra_scheduling.disruption.whatif import Scenario, WhatIfOptions
@@ -19,6 +20,7 @@ SPOT_TYPES = ("spot",)
 WHEN_EMPTY = "WhenEmpty"
 MOST_TOGETHER = 100
 SHOWN_NODES = 3
+T = TypeVar("T")
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,10 +91,11 @@ def drifted_nodes(search: Search) -> Decision | None:
     What forbids eviction counts unless the node has a termination grace period: then pods have to go in the end.
     """
     allowance = search.allowance(DRIFTED)
-    for one in _turned(search, search.candidates):
-        why = drift_of(search.outlook.cluster, one.claim, one.pool)
+    drift = Drift(search.outlook.cluster.inventory)
+    drifted = [(one, why) for one in search.candidates if (why := drift.of(one.claim, one.pool))]
+    for one, why in _turned(search, drifted):
         is_free = not one.protection or bool(one.claim.spec.termination_grace_period)
-        if why and is_free and allowance.left(one):
+        if is_free and allowance.left(one):
             scenario = Scenario(search.outlook, [one.node.name], search.options)
             if scenario.is_possible:
                 return _with_places(DRIFTED, [one], scenario, f"{why}; ")
@@ -169,7 +172,7 @@ def _underutilized(search: Search) -> tuple[Candidate, ...]:
     return tuple(sorted(found, key=lambda one: (one.cost, one.claim.name)))
 
 
-def _turned(search: Search, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def _turned(search: Search, candidates: Sequence[T]) -> tuple[T, ...]:
     """Return as many candidates as are looked at in one go, another part each time."""
     if len(candidates) <= search.most:
         return tuple(candidates)

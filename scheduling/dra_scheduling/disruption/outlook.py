@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.candidates import Replanning
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.disruption.prices import Prices
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodeclaims.termination import is_drained_from
@@ -24,12 +25,13 @@ from dra_scheduling.shapes.verdicts import Devices, judge
 class Outlook:
     """Who is on each node, who uses each claim, and which nodes take pods of a shape."""
 
-    __slots__ = ("_claims", "_orders", "_pods", "_ready", "cluster", "limits", "situation")
+    __slots__ = ("_claims", "_orders", "_pods", "_ready", "cluster", "limits", "prices", "situation")
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.situation = Situation.of(cluster)
         self.limits = Limits(cluster)
+        self.prices = Prices(cluster.inventory)
         self._pods = {pod.metadata.uid: pod for pod in cluster.placements.pods.values()}
         self._claims: dict[str, list[ResourceClaim]] = {}
         for claim in cluster.claims.values():

@@ -2,27 +2,36 @@
 
 from collections.abc import Iterable, Mapping
 
-from dra_scheduling.instancetypes import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, offering_requirements
+from dra_scheduling.instancetypes import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL, offering_requirements
 from dra_scheduling.inventory import Inventory
 from dra_scheduling.provisioning.plannednode import Market, PlannedNode
 from dra_scheduling.quantity import NANO_PER_UNIT
 from dra_scheduling.requirements import Requirement, Requirements
 
 
-def price_of_node(inventory: Inventory, labels: Mapping[str, str]) -> float | None:
-    """Return the price by the hour of a node with these labels, whether or not it can be had now; None if unknown."""
-    wanted = labels.get(INSTANCE_TYPE_LABEL)
-    for name, value in inventory.instance_types.items():
-        expanded = inventory.expanded(name) if value.instance_type == wanted else None
-        if expanded is not None:
-            node = Requirements.of_labels(labels)
-            prices = (
-                one.price.nano / NANO_PER_UNIT
-                for one in expanded.offerings
-                if node.conflict(offering_requirements(one)) is None
-            )
-            return next(prices, None)
-    return None
+class Prices:
+    """What nodes that are there cost by the hour, whether or not they can be had now."""
+
+    __slots__ = ("_kinds", "_known")
+
+    def __init__(self, inventory: Inventory) -> None:
+        found = (inventory.expanded(name) for name in sorted(inventory.instance_types))
+        self._kinds = {one.name: one for one in found if one is not None}
+        self._known: dict[tuple[str | None, ...], float | None] = {}
+
+    def of(self, labels: Mapping[str, str]) -> float | None:
+        """Return the price of a node with these labels, None if nobody knows it."""
+        key = tuple(map(labels.get, (INSTANCE_TYPE_LABEL, ZONE_LABEL, CAPACITY_TYPE_LABEL)))
+        if key not in self._known:
+            self._known[key] = self._price(labels)
+        return self._known[key]
+
+    def _price(self, labels: Mapping[str, str]) -> float | None:
+        kind = self._kinds.get(labels.get(INSTANCE_TYPE_LABEL, ""))
+        node = Requirements.of_labels(labels)
+        offerings = kind.offerings if kind is not None else ()
+        within = (one for one in offerings if node.conflict(offering_requirements(one)) is None)
+        return next((one.price.nano / NANO_PER_UNIT for one in within), None)
 
 
 def price_of(host: PlannedNode) -> float:

@@ -86,7 +86,7 @@ def simulate_without(cluster: Cluster, nodes: Iterable[str], options: WhatIfOpti
 class Scenario:
     """One question: the pods of some nodes, placed anew in order of their priority and size."""
 
-    __slots__ = ("_asked", "_outlook", "_planner", "_pods", "_rooms", "_situation", "_stuck", "moves", "nodes")
+    __slots__ = ("_outlook", "_planner", "_pods", "_rooms", "_situation", "_stuck", "moves", "nodes")
 
     def __init__(self, outlook: Outlook, nodes: Iterable[str], options: WhatIfOptions = DEFAULT_OPTIONS) -> None:
         cluster = outlook.cluster
@@ -105,7 +105,6 @@ class Scenario:
         loosened = outlook.loosened(moved, self._situation.replanning)
         self._rooms = Rooms(outlook, self._situation, self._planner.hosts, loosened, options.budget)
         self._stuck: list[Stuck] = []
-        self._asked: dict[str, Asked] = {}
         self.moves: list[Move] = []
         nominated = self._nominated_elsewhere()
         self._place(pod for pod in others if pod.metadata.uid not in nominated)

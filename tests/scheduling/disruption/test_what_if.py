@@ -247,3 +247,24 @@ def test_extended_resources_that_devices_serve_move_as_well() -> None:
 
 def places(found: WhatIf) -> dict[str, str]:
     return {move.pod.metadata.name: move.node or move.node_claim for move in found.moves}
+
+
+def test_of_devices_in_use_only_those_of_pods_that_go_are_free() -> None:
+    """S24: a pod that ends, one that has ended, a user that is no pod, no user, and admin access."""
+    fleet = Fleet()
+    fleet.node("n9", "gpu-2")
+    fleet.node("b", "gpu-4")
+    group = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "g"}
+    users: list[list[str | Json]] = [["ends"], ["ended"], ["ends", group], []]
+    for number, of in enumerate(users):
+        fleet.show(claim(f"c{number}", [DeviceID(DRIVER, "b", f"gpu-{number}")], users=of))
+    fleet.pod("ends", "b", is_deleting=True, claims={"one": "c0", "three": "c2"})
+    fleet.pod("ended", "b", phase="Succeeded", claims={"two": "c1"})
+    for name in ("x", "y"):
+        fleet.pod(name, "n9", gpus=1)
+
+    found = simulate_without(fleet.cluster, ["n9"])
+
+    on_b = [move.devices for move in found.moves if move.node == "b"]
+    assert on_b == [(DeviceID(DRIVER, "b", "gpu-0"),)]
+    assert len(found.created) == 1
