@@ -53,6 +53,16 @@ def test_a_node_that_came_up_gives_published_devices_behind_one_root() -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["--launch"]])
+def test_a_pair_that_no_machine_has_behind_one_root_makes_no_node(words: list[str]) -> None:
+    types = [str(SAMPLES / "instancetypes" / name) for name in ("gb200.yaml", "mi300x.yaml", "nodepools.yaml")]
+    found = json.loads(dra("simulate", NEW_NODE[0], *types, "-o", "json", *words).out)
+    (pending,) = found["pending"]
+
+    assert (found["nodeClaims"], found["stats"]["nodes"]) == ([], 0)
+    assert "resource.kubernetes.io/pcieRoot" in pending["message"]
+
+
+@pytest.mark.parametrize("words", [[], ["--launch"]])
 def test_the_order_of_the_input_changes_no_byte(words: list[str], write: Write) -> None:
     items = json.loads(text_of({**GPU, "pods": {"p": {"wants": ["r"], "count": 3}, "q": {"cpu": 4}}}))["items"]
     files = [
