@@ -28,7 +28,7 @@ lock: $(SYNCED) ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --quiet \
 		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock
 
-demo: control-plane ## show every kind of pod being scheduled on a real API server (KEEP=1 leaves it running)
+demo: control-plane ## show every kind of pod, and a node made for one, on a real API server (KEEP=1 leaves it running)
 	@$(TOOLS) KEEP=$(KEEP) $(PY) -m dra_demo
 
 # Built beforehand, because it may take longer than a test may.
