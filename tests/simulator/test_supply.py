@@ -120,6 +120,15 @@ def test_a_node_that_is_being_set_up_comes_up_with_what_its_drivers_still_owe() 
     assert {one["device"] for one in entry["allocation"]["devices"]["results"]} == {"own", "b-0"}
 
 
+def test_a_node_that_its_node_claim_does_not_know_yet_is_the_one_that_comes_up() -> None:
+    world: Json = {**GPU, "nodes": {"n1": {"labels": {"pool": "default", "type": "gpu"}}}, "pods": {"p": {"cpu": 9}}}
+    claim, node = (manifests({**world, "nodeclaims": {"c": {"is": {"type": "gpu"}}}})[place] for place in (3, 2))
+    claim["status"]["providerID"] = node["spec"]["providerID"] = "kwok://c"
+    found = simulated({"pods": world["pods"], **GPU}, "--launch", more=(claim, node))
+    assert [one["status"]["nodeName"] for one in found["nodeClaims"]] == ["n1"]
+    assert found["stats"]["nodes"] == 1
+
+
 def test_an_incomplete_pool_of_a_node_that_comes_up_is_published_anew() -> None:
     claim = {"node": "n1", "is": {"type": "gpu"}, "types": ["gpu"], "pods": ["p"], "drivers": ["a"]}
     world: Json = {

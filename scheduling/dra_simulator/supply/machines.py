@@ -1,6 +1,6 @@
 """Plays providers, kubelets and DRA drivers: what there is in the API once a NodeClaim's machine is up."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -78,18 +78,23 @@ class Provider:
     def arrivals(self, claim: NodeClaim) -> tuple[Arrival, ...]:
         """Return what there is once the NodeClaim is an initialized node; nothing where no machine can be had."""
         claim = with_uid(claim)
-        there = self._cluster.nodes.get(claim.status.node_name)
-        launched = self._launched(claim, there.node if there is not None else None)
+        there = self._there(claim)
+        launched = self._launched(claim, there)
         if launched is None:
             return ()
         claim, expanded = launched
-        node = _opened(claim, there.node) if there is not None else _node(claim)
+        node = _opened(claim, there) if there is not None else _node(claim)
         return (
             self._up(claim, node.name),
             node,
             *self._published(expanded, node),
             *_daemons(self._cluster.inventory.daemon_sets, node, present=there is not None),
         )
+
+    def _there(self, claim: NodeClaim) -> Node | None:
+        if not (claim.status.node_name or claim.status.provider_id):
+            return None
+        return node_of(claim, {name: state.node for name, state in self._cluster.nodes.items()})
 
     def _launched(self, claim: NodeClaim, node: Node | None) -> tuple[NodeClaim, Expanded | None] | None:
         labels = claim.metadata.labels if node is None else {**claim.metadata.labels, **node.metadata.labels}
@@ -129,6 +134,14 @@ class Provider:
         for piece in expanded.slices_for_node(node.name, node_uid=node.metadata.uid, generation=generation):
             if piece.spec.driver in late:
                 yield with_uid(piece)
+
+
+def node_of(claim: NodeClaim, nodes: Mapping[str, Node]) -> Node | None:
+    """Return the node that the NodeClaim is, by its name or else its provider id; None where it is not there."""
+    if claim.status.node_name:
+        return nodes.get(claim.status.node_name)
+    wanted = claim.status.provider_id
+    return next((node for node in nodes.values() if wanted and node.spec.provider_id == wanted), None)
 
 
 def _with_room(claim: NodeClaim, expanded: Expanded) -> NodeClaim:

@@ -13,6 +13,7 @@ from dra_scheduling.nodeclaims import NodeSlices, shut_by
 from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
 from dra_scheduling.nodeclaims.names import DEVICES_AS_PROMISED, DRAINED, INITIALIZED, LAUNCHED, REGISTERED
 from dra_scheduling.provisioning.inflight import has_failed
+from dra_simulator.supply.machines import node_of
 from dra_simulator.supply.text import types_of
 
 PHASES = (LAUNCHED, REGISTERED, INITIALIZED)
@@ -50,7 +51,7 @@ class Surroundings(msgspec.Struct, frozen=True):
 def standing(claim: NodeClaim, expanded: Expanded | None, around: Surroundings) -> Standing:
     """Return where the NodeClaim stands; `expanded` is of the type that was launched, None where it is not known."""
     labels = claim.metadata.labels
-    node = _node_of(claim, around.nodes)
+    node = node_of(claim, around.nodes)
     missing = tuple(_missing(claim, node, expanded, around.slices))
     return Standing(
         node_claim=claim.name,
@@ -80,13 +81,6 @@ def age_text(since: str, now: str) -> str:
 def time_now() -> str:
     """Return the time of day, RFC 3339."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _node_of(claim: NodeClaim, nodes: Mapping[str, Node]) -> Node | None:
-    if claim.status.node_name:
-        return nodes.get(claim.status.node_name)
-    wanted = claim.status.provider_id
-    return next((node for node in nodes.values() if wanted and node.spec.provider_id == wanted), None)
 
 
 def _phase(claim: NodeClaim) -> str:
