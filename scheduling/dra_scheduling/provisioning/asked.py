@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable
 
+import msgspec
 from msgspec.structs import replace
 
 from dra_scheduling.allocation.holdings import special_holder
@@ -17,11 +18,13 @@ from dra_scheduling.podclaims import PodClaim, ResolvedClaims
 from dra_scheduling.provisioning.wishes import Variant, variants
 from dra_scheduling.shapes.shape import ExtendedNeed, Shape
 
+_encoder = msgspec.json.Encoder(enc_hook=str)
+
 
 class Asked:
     """One pod, with what was found out about it; pods of one shape and without claims of their own share `group`."""
 
-    __slots__ = ("_claims", "_classes", "_features", "group", "pod", "resolved", "shape", "variants")
+    __slots__ = ("_claims", "_classes", "_content", "_features", "group", "pod", "resolved", "shape", "variants")
 
     def __init__(
         self, pod: Pod, shape: Shape, resolved: ResolvedClaims, classes: ClassIndex, features: Features
@@ -33,9 +36,19 @@ class Asked:
         # Claims that somebody made by hand may be shared, and where the devices of one are binds its other pods.
         own = tuple(item.claim.key for item in resolved.claims if item.claim.metadata.controller is None)
         self.group: Hashable = (shape, own)
+        self._content: tuple[bytes, ...] | None = None
         self._classes = classes
         self._features = features
         self._claims: dict[SpecialClaim | None, PodClaims] = {}
+
+    @property
+    def content(self) -> tuple[bytes, ...]:
+        """What the claims ask for, whatever they are called; empty where more than that matters."""
+        if self._content is None:
+            items = self.resolved.claims
+            is_plain = not self.shape.extended and all(item.allocation is None for item in items)
+            self._content = tuple(_encoder.encode(item.claim.spec) for item in items) if is_plain else ()
+        return self._content
 
     @property
     def shared_claims(self) -> tuple[ObjectKey, ...]:

@@ -17,7 +17,8 @@ from dra_scheduling.provisioning.plannednode import Ground, Origin, PlannedNode
 from dra_scheduling.requirements import Requirement, Requirements
 
 INITIALIZED = "Initialized"
-ENDED = ("Launched", INITIALIZED)
+LAUNCHED = "Launched"
+ENDED = (LAUNCHED, INITIALIZED)
 
 
 def is_in_flight(cluster: Cluster, claim: NodeClaim) -> bool:
@@ -36,24 +37,35 @@ def keeper_of(cluster: Cluster, pod: Pod) -> NodeClaim | None:
     return next((claim for claim in cluster.inventory.nominated_to(pod) if is_in_flight(cluster, claim)), None)
 
 
-def in_vain(cluster: Cluster, pod: Pod) -> NodeClaim | None:
-    """Return a NodeClaim that was made for the pod and is a node that stands empty, if there is one.
-
-    Whatever keeps the pod from that node would keep it from the next one: what is published is not what was promised.
-    """
+def in_vain(cluster: Cluster, pod: Pod) -> Iterator[NodeClaim]:
+    """Yield the NodeClaims that were made for the pod and are nodes that stand empty."""
     for claim in cluster.inventory.nominated_to(pod):
         state = cluster.nodes.get(claim.status.node_name)
         if state is None or state.node.is_being_set_up or state.node.spec.unschedulable or is_to_go(claim):
             continue
         is_as_planned = all(taint in claim.spec.taints for taint in state.node.spec.taints)
         if is_as_planned and all(charge.is_daemon for charge in state.charges.values()):
-            return claim
-    return None
+            yield claim
+
+
+def as_promised(cluster: Cluster, claim: NodeClaim) -> PlannedNode | None:
+    """Return what a launched NodeClaim would be if it were made again now, None where its pool or type is gone."""
+    template = cluster.inventory.template(claim.metadata.labels.get(NODE_POOL_LABEL, ""))
+    if template is None:
+        return None
+    table = cluster.inventory.table(template)
+    machine = next(table.members(table.named((claim.metadata.labels.get(INSTANCE_TYPE_LABEL, ""),))), None)
+    return None if machine is None else _of_one_type(claim, template, machine, None)
 
 
 def has_failed(claim: NodeClaim) -> bool:
     """Whether it is known that the NodeClaim never becomes a node that pods can use."""
     return any(one.type in ENDED and one.status == "False" for one in claim.status.conditions)
+
+
+def was_never_launched(claim: NodeClaim) -> bool:
+    """Whether no machine was to be had for the NodeClaim: it counts towards no limit, as others that failed do."""
+    return any(one.type == LAUNCHED and one.status == "False" for one in claim.status.conditions)
 
 
 def in_flight(cluster: Cluster) -> tuple[NodeClaim, ...]:
@@ -65,9 +77,15 @@ def in_flight(cluster: Cluster) -> tuple[NodeClaim, ...]:
 
 def planned_nodes(cluster: Cluster, flying: Iterable[NodeClaim]) -> Iterator[PlannedNode]:
     """Yield what these NodeClaims will be, without pods."""
+    unclaimed: dict[str, NodeState] = {}
+    for known in cluster.nodes.values():
+        if known.node.spec.provider_id and known.node.is_being_set_up:
+            unclaimed[known.node.spec.provider_id] = known
     for claim in flying:
         template = cluster.inventory.template(claim.metadata.labels.get(NODE_POOL_LABEL, ""))
-        host = None if template is None else _host(cluster, claim, template)
+        # A node is there, with devices that may be in use, before its NodeClaim says so.
+        state = cluster.nodes.get(claim.status.node_name) or unclaimed.get(claim.status.provider_id)
+        host = None if template is None else _host(cluster, claim, template, state)
         if host is not None:
             yield host
 
@@ -77,8 +95,7 @@ def _age(claim: NodeClaim) -> tuple[bool, str, str]:
     return not claim.metadata.creation_timestamp, claim.metadata.creation_timestamp, claim.name
 
 
-def _host(cluster: Cluster, claim: NodeClaim, template: PoolTemplate) -> PlannedNode | None:
-    state = cluster.nodes.get(claim.status.node_name)
+def _host(cluster: Cluster, claim: NodeClaim, template: PoolTemplate, state: NodeState | None) -> PlannedNode | None:
     if state is not None and state.node.spec.unschedulable:
         return None
     table = cluster.inventory.table(template)

@@ -10,6 +10,7 @@ from enum import Enum
 import msgspec
 
 from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.allocation.refusals import NO_MATCH
 from dra_scheduling.candidates import Allotment, Candidate, CandidateAllocator, Denied, Unfinished
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.inventory.machines import MachineTable
@@ -94,7 +95,19 @@ class Seat(msgspec.Struct, frozen=True, kw_only=True):
 class PlannedNode:
     """A host with the pods planned for it. `types` are those of the table that it may still become, as bits."""
 
-    __slots__ = ("_charged", "devices_kept", "ground", "is_plain", "pods", "ports", "requirements", "types", "used")
+    __slots__ = (
+        "_charged",
+        "_denied",
+        "devices_kept",
+        "ground",
+        "is_full",
+        "is_plain",
+        "pods",
+        "ports",
+        "requirements",
+        "types",
+        "used",
+    )
 
     def __init__(self, ground: Ground, requirements: Requirements, types: int, used: Mapping[str, int]) -> None:
         self.ground = ground
@@ -104,9 +117,22 @@ class PlannedNode:
         self.ports: tuple[HostPort, ...] = ()
         self.pods: list[Pod] = []
         self.devices_kept = False
+        self.is_full = False
+        """Whether there is no room even for the smallest pod of the plan."""
+        self._denied: set[tuple[bytes, ...]] = set()
         self.is_plain = not types & ~ground.table.plain
         """Whether it has no devices. Pods that need none go to such hosts first."""
         self._charged: dict[str, dict[str, int]] = {}
+
+    def known_refusal(self, asked: Asked, market: Market) -> Refusal | None:
+        """Return why the host cannot take the pod where that is known from others: nothing is ever taken back."""
+        if self.is_full:
+            return FULL
+        return TAKEN if asked.content in self._denied and not _is_recorded(asked, market) else None
+
+    def has_room_for(self, more: Mapping[str, int]) -> bool:
+        """Whether some type has room for so much more."""
+        return bool(self.types & self._fitting(more))
 
     def consider(self, asked: Asked, variant: Variant, market: Market) -> Seat | Refusal:
         """Return what the host would become with the pod, or the first reason why it cannot take it."""
@@ -244,6 +270,9 @@ class PlannedNode:
         answer = market.allocator.allocate(claims, self._candidate(requirements, fitting), budget)
         market.effort.spend(answer.steps)
         if isinstance(answer, Denied | Unfinished):
+            is_for_all = fitting == self.types and requirements == self.requirements
+            if isinstance(answer, Denied) and is_for_all and asked.content and not _is_recorded(asked, market):
+                self._denied.add(asked.content)
             return answer.refusal
         return self._again(answer, requirements, fitting, need)
 
@@ -262,7 +291,7 @@ class PlannedNode:
             left = preferred
         return Seat(types=left, requirements=requirements, need=need, allotment=answer)
 
-    def _fitting(self, more: Resources) -> int:
+    def _fitting(self, more: Resources | Mapping[str, int]) -> int:
         total = dict(self.used)
         for name, amount in more.items():
             total[name] = total.get(name, 0) + amount
@@ -296,6 +325,10 @@ class PlannedNode:
         return Candidate.of_node_claim(ground.name, requirements, candidates, ground.node_pool)
 
 
+def _is_recorded(asked: Asked, market: Market) -> bool:
+    return any(item.claim.key in market.allocator.records for item in asked.resolved.claims)
+
+
 def _preferred(answer: Allotment) -> frozenset[str]:
     """Return the types that serve the pod with the best alternatives that any of them has."""
     best = min((one.choice for one in answer.served), default=())
@@ -315,3 +348,7 @@ def _values(requirement: Requirement) -> str:
 
 def _refusal(reason: str, message: str, more: Wake = Wake.NOTHING) -> Refusal:
     return Refusal(reason=reason, message=message, wake=ANY_CHANGE | more)
+
+
+FULL = _refusal("InsufficientResource", "there is no room left", more=Wake.ROOM)
+TAKEN = _refusal(NO_MATCH, "the devices that are left do not suffice")

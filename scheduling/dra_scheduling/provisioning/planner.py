@@ -5,7 +5,7 @@ are made. Pods of one shape are planned together: a host that refused one of the
 ever adds to it.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -21,7 +21,7 @@ from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.provisioning.hosts import Hosts
-from dra_scheduling.provisioning.inflight import in_vain, keeper_of
+from dra_scheduling.provisioning.inflight import as_promised, in_vain, keeper_of
 from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.provisioning.nodeclaims import claim_name, extended, written
 from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
@@ -29,6 +29,7 @@ from dra_scheduling.provisioning.plannednode import Ground, Market, Origin, Plan
 from dra_scheduling.provisioning.situation import Situation
 from dra_scheduling.provisioning.wishes import Variant
 from dra_scheduling.reasons import SHOWN_REASONS, FoldedReason, Refusal, Wake, fold
+from dra_scheduling.resources import CPU, PODS
 
 NO_NODE_POOL = Refusal(reason="NoNodePool", message="there is no NodePool that could make one", wake=Wake.SUPPLY)
 WRITTEN = Refusal(
@@ -99,6 +100,7 @@ class Planner:
         self._limits = limits if limits is not None else Limits(cluster)
         self._tried: dict[Hashable, _Tried] = {}
         self._opened: dict[str, PoolTemplate] = {}
+        self._least: Mapping[str, int] = {}
         self._joined: dict[str, list[Pod]] = {}
         taints = [
             *(one.taints for one in cluster.inventory.templates()),
@@ -116,12 +118,13 @@ class Planner:
             if kept is not None:
                 nominations.append(Nomination(pod=pod, node_claim=kept.name))
                 continue
-            empty = in_vain(self._cluster, pod)
-            found = ask(self._cluster, pod, self._situation.replanning) if empty is None else _made_in_vain(empty)
-            if isinstance(found, Refusal):
-                refused.append(_unplaced(pod, (found,)))
-            else:
+            found = ask(self._cluster, pod, self._situation.replanning)
+            wrong = found if isinstance(found, Refusal) else self._in_vain(found)
+            if wrong is not None:
+                refused.append(_unplaced(pod, (wrong,)))
+            elif isinstance(found, Asked):
                 asked.append(found)
+        self._least = _least_of(asked)
         for one in sorted(asked, key=planning_order):
             placed = self.place(one)
             if isinstance(placed, Nomination):
@@ -167,6 +170,20 @@ class Planner:
         last = max((number for number, _ in tried.refusals), default=0)
         return tuple(one for (number, _), one in tried.refusals.items() if number == last) or (NO_NODE_POOL,)
 
+    def _in_vain(self, asked: Asked) -> Refusal | None:
+        """Return that a node made for the pod is of no use to it, where another one is promised to be no different.
+
+        What keeps the pod from that node would keep it from the next one: what is published is not what was promised.
+        Where the promise has changed, or does not hold for the pod any more, there is another node to plan.
+        """
+        market = self._hosts.market
+        for claim in in_vain(self._cluster, asked.pod):
+            host = as_promised(self._cluster, claim)
+            market.effort.of_pod = 0
+            if host is not None and any(isinstance(host.consider(asked, one, market), Seat) for one in asked.variants):
+                return _made_in_vain(claim)
+        return None
+
     def _on_known_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         self._hosts.replay_for(asked)
         for is_plain in (None,) if asked.shape.has_devices else (True, False):
@@ -183,7 +200,7 @@ class Planner:
         while place < len(self._hosts.all):
             host = self._hosts.all[place]
             if is_plain is None or host.is_plain is is_plain:
-                seat = self._consider(host, asked, variant, market)
+                seat = host.known_refusal(asked, market) or self._consider(host, asked, variant, market)
                 if isinstance(seat, Seat):
                     tried.next_host[number, is_plain] = place
                     return self._take(host, asked, seat, market)
@@ -255,6 +272,7 @@ class Planner:
 
     def _take(self, host: PlannedNode, asked: Asked, seat: Seat, market: Market) -> Nomination:
         host.take(asked, seat, market)
+        host.is_full = not host.has_room_for(self._least)
         self._hosts.placed(host, asked, seat)
         if host.ground.origin is Origin.THERE:
             return Nomination(pod=asked.pod, node=host.ground.name)
@@ -280,6 +298,12 @@ def planning_order(asked: Asked) -> tuple[object, ...]:
         -requests.get("memory"),
         asked.pod.rank,
     )
+
+
+def _least_of(asked: Iterable[Asked]) -> Mapping[str, int]:
+    """Return what each of these pods takes at least."""
+    requests = [one.shape.requests for one in asked]
+    return {name: min((one.get(name) for one in requests), default=0) for name in (CPU, "memory", PODS)}
 
 
 def _made_in_vain(claim: NodeClaim) -> Refusal:
