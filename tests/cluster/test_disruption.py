@@ -32,6 +32,7 @@ class Stage:
         self._pods[name] = (cpu, gpus, 0)
         self._create(name)
         (node,) = self.scene.runs(f"{name}-0")
+        self._seen.add(f"{name}-0")
         return node
 
     def node_of(self, name: str) -> str:

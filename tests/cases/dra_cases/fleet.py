@@ -115,10 +115,10 @@ class Fleet:
         """Let an InstanceType be gone."""
         self.cluster.remove(InstanceType, ObjectKey("", name))
 
-    def remove_node(self, name: str) -> None:
-        """Let a node be gone, and its NodeClaim."""
-        self.cluster.remove(Node, ObjectKey("", name))
-        self.cluster.remove(NodeClaim, ObjectKey("", f"claim-{name}"))
+    def remove_node(self, claim: NodeClaim) -> None:
+        """Let the node of a NodeClaim be gone, and the NodeClaim."""
+        self.cluster.remove(Node, ObjectKey("", claim.status.node_name))
+        self.cluster.remove(NodeClaim, ObjectKey("", claim.name))
 
     def _free(self, node: str) -> list[str]:
         state = self.cluster.nodes[node]

@@ -1,11 +1,14 @@
 """What holds of every question of what would be if nodes went away."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dra_cases.fleet import Fleet
+from dra_cases.fleet import NOW, Fleet
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.disruption import simulate_without
+from dra_scheduling.disruption import Decision, Outlook, WhatIfOptions, next_decision, simulate_without
+from dra_scheduling.disruption.prices import Prices
+from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 
 KINDS = ("gpu-1", "gpu-2", "gpu-4", "cpu-8")
@@ -94,3 +97,45 @@ def state_of(cluster: Cluster) -> tuple[object, ...]:
         cluster.pending(),
         cluster.changes.end,
     )
+
+
+@settings(max_examples=40)
+@given(fleets)
+def test_decisions_come_to_an_end_and_each_makes_the_nodes_cheaper(nodes: Written) -> None:
+    fleet = fleet_of([(kind, [(gpus, cpu, False) for gpus, cpu, _ in content]) for kind, content in nodes])
+    wanted = sorted(pod.metadata.name for pod in fleet.cluster.placements.pods.values())
+    prices = [price_of(fleet)]
+
+    while (decision := next_decision(Outlook(fleet.cluster), WhatIfOptions(now=NOW))) is not None:
+        carry_out(fleet, decision)
+        prices.append(price_of(fleet))
+        assert prices[-1] < prices[-2]
+
+    placed = [pod for pod in fleet.cluster.placements.pods.values() if pod.spec.node_name in fleet.cluster.nodes]
+    assert sorted(pod.metadata.name for pod in placed) == wanted
+
+
+def carry_out(fleet: Fleet, decision: Decision) -> None:
+    """Let the decision come true: new nodes of the cheapest type, pods where the question said, old nodes gone."""
+    going = [claim.status.node_name for claim in decision.claims]
+    moves = simulate_without(fleet.cluster, going).moves
+    for made in decision.created:
+        types = next(one.values for one in made.spec.requirements if one.key.endswith("instance-type"))
+        fleet.node(made.name, types[0], name_of_claim=made.name)
+    for move in moves:
+        pod = move.pod
+        key = ObjectKey("default", f"{pod.metadata.name}-gpus")
+        held = fleet.cluster.claims.get(key)
+        gpus = len(held.status.allocation.devices.results) if held and held.status.allocation else 0
+        fleet.cluster.remove(ResourceClaim, key)
+        fleet.cluster.remove(Pod, pod.key)
+        cpu = str(pod_cpu(pod) // 1000)
+        fleet.pod(pod.metadata.name, move.node or move.node_claim, gpus=gpus, cpu=cpu)
+    for claim in decision.claims:
+        fleet.remove_node(claim)
+
+
+def price_of(fleet: Fleet) -> float:
+    labels = (state.node.metadata.labels for state in fleet.cluster.nodes.values())
+    prices = Prices(fleet.cluster.inventory)
+    return sum(prices.of(one) or 0.0 for one in labels)
