@@ -27,6 +27,7 @@ from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodeclaims.names import OWN_GROUP
 from dra_scheduling.queue import SchedulingQueue
 from dra_scheduling.wire import KubernetesObject
 
@@ -73,7 +74,9 @@ class SchedulerRole:
         self._loop = asyncio.get_running_loop()
         self._makes_nodes = settings.nodeclaims is NodeClaimsMode.OWN
         self._leadership_news = asyncio.Event()
-        cluster = Cluster(settings.scheduler_name, settings.feature_gates)
+        # What others make may be talked about; making it beside them would give every pod two nodes.
+        groups = frozenset((OWN_GROUP,)) if self._makes_nodes else None
+        cluster = Cluster(settings.scheduler_name, settings.feature_gates, groups)
         core = SchedulerCore(
             cluster,
             SchedulingQueue(),

@@ -115,7 +115,11 @@ def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, b
 
     ranking.refresh(cluster.nodes, cluster.changes, look_within(budget))
     # What was found in time is not to be lost for the time that it takes to make sure of it.
-    best = ranking.best(cluster.changes, look_within(budget.untimed))
+    sure = look_within(budget.untimed)
+    # Nodes that were made together are filled as planned: a pod on another one's room would need a node more.
+    own = (claim.status.node_name for claim in cluster.inventory.nominated_to(pod))
+    best = next((node for node in own if ranking.takes(node, cluster.changes, sure)), None)
+    best = best or ranking.best(cluster.changes, sure)
     steps = ranking.steps - steps_before
     if best is None:
         is_late = budget.is_late()

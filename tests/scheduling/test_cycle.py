@@ -1,5 +1,9 @@
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import bind_request, schedule
+from dra_scheduling.inventory import Nominee
+from dra_scheduling.inventory.nominations import NOMINATED_PODS, nominees_text
+from dra_scheduling.model.base import ObjectMeta
+from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.outcomes import Assignment, CycleResult, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.reasons import Wake
@@ -87,3 +91,22 @@ def test_outcomes_of_one_cycle_are_equal_when_played_again() -> None:
     first, second = (decide(cluster("n1", "n2"), *pods) for _ in range(2))
     assert first == second
     assert not any(isinstance(item, OutOfBudget) for item in first.outcomes)
+
+
+def test_a_pod_goes_to_the_node_that_was_made_for_it_though_another_one_suits_it_better() -> None:
+    world = cluster("n1", "n2")
+    decide(world, gpu_pod("first"))
+    second = gpu_pod("second")
+    made_for = {NOMINATED_PODS: nominees_text((Nominee.of(second),))}
+    reference = NodeClassRef("dra-scheduler.dev", "InstanceType", "default")
+    world.apply(
+        NodeClaim(
+            metadata=ObjectMeta(name="claim", uid="uid of the claim", annotations=made_for),
+            spec=NodeClaimSpec(node_class_ref=reference, requirements=()),
+            status=NodeClaimStatus(node_name="n2"),
+        )
+    )
+
+    result = decide(world, second, gpu_pod("third"))
+
+    assert [item.node for item in result.outcomes if isinstance(item, Assignment)] == ["n2", "n1"]

@@ -95,7 +95,7 @@ def test_what_is_wrong_with_supply_is_found(world: Json, finding: str) -> None:
 def test_a_pool_whose_nodes_others_make_is_named() -> None:
     pool = manifests({"pools": {"theirs": {}}})[0]
     pool["spec"]["template"]["spec"]["nodeClassRef"]["group"] = "karpenter.k8s.aws"
-    told = "others make the nodes of karpenter.k8s.aws, and none is planned here"
+    told = "others make the nodes of karpenter.k8s.aws, the operator only plans with them"
     assert findings(GPU, pool) == [f"warning NodePool theirs $.spec.template.spec.nodeClassRef.group: {told}"]
 
 

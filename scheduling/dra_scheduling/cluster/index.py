@@ -38,9 +38,17 @@ Offer = Namespace | PodDisruptionBudget | ResourceSlice | DeviceTaintRule | Devi
 
 
 class Cluster:
-    """Nodes, pods, claims, pools and classes, with the ledger of taken devices that follows from them."""
+    """Nodes, pods, claims, pools and classes, with the ledger of taken devices that follows from them.
 
-    def __init__(self, scheduler_name: str = DEFAULT_SCHEDULER_NAME, features: Features = DEFAULT_FEATURES) -> None:
+    `node_class_groups` are those of the NodePools that nodes may be planned for; None stands for all.
+    """
+
+    def __init__(
+        self,
+        scheduler_name: str = DEFAULT_SCHEDULER_NAME,
+        features: Features = DEFAULT_FEATURES,
+        node_class_groups: frozenset[str] | None = None,
+    ) -> None:
         self.scheduler_name = scheduler_name
         self.changes = ChangeLog()
         self.pools = PoolIndex(features)
@@ -51,7 +59,7 @@ class Cluster:
         self.claims = ClaimBook(self.ledger, self.pools, self.changes)
         self.placements = Placements(self.nodes, self.claims, self.changes)
         self.shapes = ShapeCache(features)
-        self.inventory = Inventory(features)
+        self.inventory = Inventory(features, node_class_groups)
         self.budgets: dict[ObjectKey, PodDisruptionBudget] = {}
         self.features = features
 

@@ -14,7 +14,7 @@ from dra_scheduling.inventory.machines import Machine, MachineTable
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS, Nominee, nominees_of, nominees_text
 from dra_scheduling.inventory.overhead import daemons_on
 from dra_scheduling.inventory.supply import machine_of
-from dra_scheduling.inventory.templates import OWN_GROUP, PoolTemplate, template_of
+from dra_scheduling.inventory.templates import PoolTemplate, template_of
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
@@ -36,6 +36,7 @@ class Inventory:
         "_daemons",
         "_expanded",
         "_features",
+        "_groups",
         "_known",
         "_nominated",
         "_offers",
@@ -47,8 +48,10 @@ class Inventory:
         "claims",
     )
 
-    def __init__(self, features: Features = DEFAULT_FEATURES) -> None:
+    def __init__(self, features: Features = DEFAULT_FEATURES, groups: frozenset[str] | None = None) -> None:
+        """`groups` are those of the node classes whose NodePools are planned with; None stands for all."""
         self._features = features
+        self._groups = groups
         self._pools: dict[str, NodePool] = {}
         self._types: dict[str, InstanceType] = {}
         self._expanded: dict[str, Expanded] = {}
@@ -111,7 +114,7 @@ class Inventory:
         that was found invalid.
         """
         if self._templates is None:
-            usable = [pool for pool in self._pools.values() if _may_grow(pool)]
+            usable = [pool for pool in self._pools.values() if self._may_grow(pool)]
             usable.sort(key=lambda pool: (-pool.spec.weight, pool.name))
             self._templates = tuple(map(self._template_of, usable))
         return self._templates
@@ -191,7 +194,7 @@ class Inventory:
     def _apply_pool(self, pool: NodePool) -> Wake:
         before = self._pools.get(pool.name)
         self._pools[pool.name] = pool
-        if before is not None and before.spec == pool.spec and _may_grow(before) == _may_grow(pool):
+        if before is not None and before.spec == pool.spec and self._may_grow(before) == self._may_grow(pool):
             return Wake.NOTHING
         return self._forget_answers()
 
@@ -269,6 +272,12 @@ class Inventory:
         left = {name: amount - taken.get(name, 0) for name, amount in machine.allocatable.items()}
         return replace(machine, allocatable=left)
 
+    def _may_grow(self, pool: NodePool) -> bool:
+        valid = pool.condition("ValidationSucceeded")
+        is_invalid = valid is not None and valid.status == "False"
+        is_ours = self._groups is None or pool.spec.template.spec.node_class_ref.group in self._groups
+        return is_ours and not pool.metadata.is_deleting and pool.spec.replicas is None and not is_invalid
+
     def _forget_answers(self) -> Wake:
         self._templates = None
         self._tables.clear()
@@ -298,13 +307,6 @@ def _take_out(names: dict[str, dict[str, None]], key: str, name: str) -> None:
         names[key].pop(name, None)
         if not names[key]:
             del names[key]
-
-
-def _may_grow(pool: NodePool) -> bool:
-    valid = pool.condition("ValidationSucceeded")
-    is_invalid = valid is not None and valid.status == "False"
-    is_own = pool.spec.template.spec.node_class_ref.group == OWN_GROUP
-    return is_own and not pool.metadata.is_deleting and pool.spec.replicas is None and not is_invalid
 
 
 def _with_decided(known: NodeClaim, decided: NodeClaim) -> NodeClaim:

@@ -11,8 +11,6 @@ from dra_scheduling.model.pods import NODE_POOL_LABEL
 from dra_scheduling.requirements import Requirement, Requirements, whole_number
 from dra_scheduling.resources import base_units
 
-OWN_GROUP = "dra-scheduler.dev"
-"""The group of the node classes that nodes are planned for; NodeClaims of other groups are somebody else's to make."""
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
 

@@ -107,6 +107,12 @@ class Ranking:
         """Return the nodes that took the shape when they were last looked at, the best first."""
         return tuple(name for _, name in sorted((score, name) for name, score in self._fits.items()))
 
+    def takes(self, node: str, changes: ChangeLog, look: Look) -> bool:
+        """Whether this node takes the shape, be it the best or not; refreshed before, as for `best`."""
+        if node in self._fits and self._takes != changes.shared_takes:
+            self._judge(node, look)
+        return node in self._fits
+
     def summary(self) -> Summary:
         """Return why no node takes the shape; asked for only when `best` has none."""
         if self._summary is None:

@@ -74,9 +74,8 @@ class Supply:
         group = value.spec.template.spec.node_class_ref.group
         if group != OWN_GROUP:
             yield warning(
-                f"{TEMPLATE}.nodeClassRef.group", f"others make the nodes of {group}, and none is planned here"
+                f"{TEMPLATE}.nodeClassRef.group", f"others make the nodes of {group}, the operator only plans with them"
             )
-            return
         template = self.cluster.inventory.template(value.name)
         if faults or template is None or not self.expanded:
             return

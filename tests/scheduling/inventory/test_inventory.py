@@ -218,3 +218,14 @@ def test_nominees_and_drivers_are_read_as_they_were_written() -> None:
 
     assert nominees_of(claim) == (Nominee(ObjectKey("default", "p"), "p"),)
     assert requested_drivers(claim) == ("a", "b")
+
+
+def test_pools_whose_nodes_others_make_are_planned_with_only_where_that_is_wanted() -> None:
+    theirs = manifests({"pools": {"theirs": {}}})[0]
+    theirs["spec"]["template"]["spec"]["nodeClassRef"]["group"] = "karpenter.k8s.aws"
+    everybody, ours = Inventory(), Inventory(groups=frozenset(("dra-scheduler.dev",)))
+    for found in (everybody, ours):
+        found.apply(read(theirs))
+
+    assert [one.name for one in everybody.templates()] == ["theirs"]
+    assert ours.templates() == ()
