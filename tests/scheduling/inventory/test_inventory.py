@@ -17,7 +17,7 @@ from dra_scheduling.model.instancetypes import InstanceType, InstanceTypeStatus
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.reasons import Wake
-from dra_scheduling.wire import read
+from dra_scheduling.wire import read, read_as
 
 
 def objects(**world: Json) -> list[Any]:
@@ -225,7 +225,7 @@ def test_pools_whose_nodes_others_make_are_planned_with_only_where_that_is_wante
     theirs["spec"]["template"]["spec"]["nodeClassRef"]["group"] = "karpenter.k8s.aws"
     everybody, ours = Inventory(), Inventory(groups=frozenset(("dra-scheduler.dev",)))
     for found in (everybody, ours):
-        found.apply(read(theirs))
+        found.apply(read_as(NodePool, theirs))
 
     assert [one.name for one in everybody.templates()] == ["theirs"]
     assert ours.templates() == ()
