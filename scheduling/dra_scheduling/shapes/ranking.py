@@ -110,7 +110,8 @@ class Ranking:
     def takes(self, node: str, changes: ChangeLog, look: Look) -> bool:
         """Whether this node takes the shape, be it the best or not; refreshed before, as for `best`."""
         if node in self._fits and self._takes != changes.shared_takes:
-            self._judge(node, look)
+            self._drop(node)
+            self._take_in(node, look(node))
         return node in self._fits
 
     def summary(self) -> Summary:
