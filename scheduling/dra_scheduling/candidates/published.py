@@ -29,7 +29,8 @@ class Published:
     """The slices that count for planning. The index must not change while this is in use.
 
     A slice that belongs to a node (its owner reference says so) counts only if the node is one of `initialized`; None
-    stands for all nodes. What a slice says about its nodes tells who reaches it, not to whom it belongs.
+    stands for all nodes. What a slice says about its nodes tells who reaches it, not to whom it belongs; but where a
+    driver left the owner out, the node's own slices do not count beside the templates that stand for them.
     """
 
     __slots__ = ("_index", "_initialized", "_on_node", "_pools")
@@ -37,7 +38,7 @@ class Published:
     def __init__(self, index: PoolIndex, initialized: frozenset[str] | None = None) -> None:
         self._index = index
         self._initialized = initialized
-        self._on_node: dict[NodePool, NodePool] = {}
+        self._on_node: dict[tuple[NodePool, str], NodePool] = {}
         self._pools: dict[tuple[PoolKey, tuple[tuple[str, int], ...]], NodePool] = {}
 
     def find(self, key: PoolKey) -> Pool | None:
@@ -51,17 +52,23 @@ class Published:
         owners = [owner.name for owner in piece.content.metadata.owner_references if owner.kind == "Node"]
         return all(name in self._initialized for name in owners)
 
-    def on_node(self, node: NodePlace) -> tuple[NodePool, ...]:
-        """Return the pools that a node reaches, by driver and pool name."""
-        views = (self._counting(view) for view in self._index.on_node(node))
-        return tuple(view for view in views if view.everything or view.pool.problem is not None)
+    def on_node(self, node: NodePlace, promised: frozenset[str] = frozenset()) -> tuple[NodePool, ...]:
+        """Return the pools that a node reaches, by driver and pool name; for drivers `promised` templates count."""
+        found = []
+        for view in self._index.on_node(node):
+            stand_in = node.name if view.key.driver in promised else ""
+            counting = self._counting(view, stand_in)
+            if counting.everything or counting.pool.problem is not None:
+                found.append(counting)
+        return tuple(found)
 
-    def own_of(self, node: NodePlace) -> Iterator[tuple[Pool, Piece]]:
+    def own_of(self, node: NodePlace, promised: frozenset[str] = frozenset()) -> Iterator[tuple[Pool, Piece]]:
         """Yield the slices that belong to a node that is not initialized."""
         for view in self._index.on_node(node):
             pool = self._index.find(view.key)
+            stand_in = node.name if view.key.driver in promised else ""
             for sight in view.sights:
-                if pool is not None and not self.counts(sight.piece):
+                if pool is not None and not self._counts_beside(sight.piece, stand_in):
                     yield pool, sight.piece
 
     def spots(self, requirements: Requirements) -> tuple[Spot, ...]:
@@ -90,16 +97,22 @@ class Published:
             found = self._pools[content] = NodePool(pool.key, SeenPool(pool), tuple(sights), pool.features)
         return found
 
-    def _counting(self, view: NodePool) -> NodePool:
-        found = self._on_node.get(view)
+    def _counts_beside(self, piece: Piece, stand_in: str) -> bool:
+        """Whether the slice counts where templates stand for what a node of that name publishes."""
+        return self.counts(piece) and not (stand_in and piece.content.spec.node_name == stand_in)
+
+    def _counting(self, view: NodePool, stand_in: str) -> NodePool:
+        found = self._on_node.get((view, stand_in))
         if found is None:
             pool = self._index.find(view.key)
             if pool is None:
                 return view
             pieces = {
-                sight.piece.name: (sight.piece, sight.visible) for sight in view.sights if self.counts(sight.piece)
+                sight.piece.name: (sight.piece, sight.visible)
+                for sight in view.sights
+                if self._counts_beside(sight.piece, stand_in)
             }
-            found = self._on_node[view] = self._lay_pool(pool, pieces)
+            found = self._on_node[view, stand_in] = self._lay_pool(pool, pieces)
         return found
 
     def _spots_of(self, pool: Pool) -> Iterator[Spot]:

@@ -49,7 +49,9 @@ class Stages(msgspec.Struct, frozen=True, kw_only=True):
 
 def stages_of_node(candidate: Candidate, published: Published) -> Stages:
     """Return the one place of a node that exists."""
-    pools = published.on_node(candidate.node) if candidate.node is not None else ()
+    pools: tuple[NodePool, ...] = ()
+    if candidate.node is not None:
+        pools = published.on_node(candidate.node, candidate.types[0].devices.drivers)
     return Stages(stages=(Stage(place=Place(box=candidate.requirements), pools=pools),))
 
 

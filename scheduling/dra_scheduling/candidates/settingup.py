@@ -39,7 +39,7 @@ def template_seeds(
     }
     free = dict(templates)
     records: dict[PoolKey, TakenDevices] = {}
-    for pool, device in _held(node, published, tracker):
+    for pool, device in _held(node, devices.drivers, published, tracker):
         taken = tracker.seed(pool).taken
         twin = _twin(free, pool.key.driver, device)
         unclear = [id_ for id_ in free if id_.driver == pool.key.driver]
@@ -49,8 +49,10 @@ def template_seeds(
     return {key: _seed(key, record, templates) for key, record in records.items()}
 
 
-def _held(node: NodePlace, published: Published, tracker: Tracker) -> Iterator[tuple[Pool, Device]]:
-    for pool, piece in published.own_of(node):
+def _held(
+    node: NodePlace, promised: frozenset[str], published: Published, tracker: Tracker
+) -> Iterator[tuple[Pool, Device]]:
+    for pool, piece in published.own_of(node, promised):
         taken = tracker.seed(pool).taken
         for device in piece.devices:
             if taken.has(device.name):

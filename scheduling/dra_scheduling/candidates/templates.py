@@ -24,13 +24,14 @@ class TemplateDevices:
     not matter. Otherwise it obeys the rules of published slices, so that nothing is promised that cannot be published.
     """
 
-    __slots__ = ("fresh", "pools")
+    __slots__ = ("drivers", "fresh", "pools")
 
     def __init__(self, slices: Iterable[ResourceSlice] = (), features: Features = DEFAULT_FEATURES) -> None:
         by_pool: dict[PoolKey, list[ResourceSlice]] = {}
         for template in slices:
             by_pool.setdefault(PoolKey(template.spec.driver, template.spec.pool.name), []).append(template)
         self.pools = tuple(_pool(key, by_pool[key], features) for key in sorted(by_pool))
+        self.drivers = frozenset(pool.key.driver for pool in self.pools)
         self.fresh: dict[NodePool, Stock] = {pool: pool.stock_with(None) for pool in self.pools}
 
 

@@ -15,12 +15,14 @@ class Tracker:
     `revision` grows with every change. Views that were made for one revision are kept until the next.
     """
 
-    __slots__ = ("_freed", "_ledger", "_published", "_seeds", "_seen", "_templates", "revision")
+    __slots__ = ("_freed", "_ledger", "_of", "_published", "_seeds", "_seen", "_templates", "revision")
 
     def __init__(self, ledger: Ledger, freed: frozenset[Holder] = frozenset()) -> None:
         self._ledger = ledger
         self._freed = freed
         self._published: dict[PoolKey, dict[str, dict[str, Uses]]] = {}
+        # The published pools that a candidate holds something of.
+        self._of: dict[str, set[PoolKey]] = {}
         self._templates: dict[str, dict[str, dict[PoolKey, Uses]]] = {}
         self._seeds: dict[PoolKey, Seed] = {}
         self._seen: dict[tuple[PoolKey, str, Uses], SeenDevices | None] = {}
@@ -39,6 +41,7 @@ class Tracker:
             else:
                 by_type = self._published.setdefault(key, {}).setdefault(candidate, {})
                 by_type[instance_type] = (*by_type.get(instance_type, ()), use)
+                self._of.setdefault(candidate, set()).add(key)
 
     def release(self, candidate: str, instance_type: str) -> None:
         """Let one type of a candidate hold nothing any more."""
@@ -47,19 +50,18 @@ class Tracker:
         own.pop(instance_type, None)
         if not own:
             self._templates.pop(candidate, None)
-        for key, by_candidate in tuple(self._published.items()):
-            by_type = by_candidate.get(candidate)
-            if by_type is None:
-                continue
-            by_type.pop(instance_type, None)
-            if not by_type:
+        for key in tuple(self._of.get(candidate, ())):
+            by_candidate = self._published[key]
+            by_candidate[candidate].pop(instance_type, None)
+            if not by_candidate[candidate]:
                 del by_candidate[candidate]
+                self._of[candidate].discard(key)
             if not by_candidate:
                 del self._published[key]
 
     def types_of(self, candidate: str) -> frozenset[str]:
         """Return the types through which a candidate holds anything."""
-        published = (by_candidate.get(candidate, {}) for by_candidate in self._published.values())
+        published = (self._published[key][candidate] for key in self._of.get(candidate, ()))
         return frozenset(self._templates.get(candidate, {})).union(*published)
 
     def own_published(self, candidate: str, instance_type: str, key: PoolKey) -> Uses:

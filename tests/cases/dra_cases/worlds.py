@@ -111,7 +111,11 @@ def node(name: str, said: Json) -> Json:
     """Return a node; `labels` may have short names."""
     labels = {SHORT.get(key, key): str(value) for key, value in said.get("labels", {}).items()}
     room_of_it = amounts({"cpu": 8, "memory": "32Gi", "pods": 110, **room(said), **said.get("has", {})})
-    spec = {"taints": [taint(each) for each in said.get("taints", [])], "unschedulable": said.get("closed", False)}
+    spec = {
+        "taints": [taint(each) for each in said.get("taints", [])],
+        "unschedulable": said.get("closed", False),
+        "providerID": said.get("machine", ""),
+    }
     return made(
         "v1", "Node", name, spec=spec, status={"allocatable": room_of_it, "capacity": room_of_it}, labels=labels
     )
@@ -132,6 +136,7 @@ def node_claim(name: str, said: Json) -> Json:
         notes["karpenter.sh/requested-dra-drivers"] = ",".join(said["drivers"])
     status = {
         "nodeName": said.get("node", ""),
+        "providerID": said.get("machine", ""),
         "capacity": amounts(said.get("has", {})),
         "conditions": [{"type": kind, "status": str(value)} for kind, value in said.get("conditions", {}).items()],
     }
