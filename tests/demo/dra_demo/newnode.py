@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import orjson
 import yaml
 
 from dra_controlplane.client import ApiClient, Json, path_of
@@ -30,7 +31,7 @@ STEP_SECONDS = 20.0
 # No node goes in the first 15 seconds after a pod has left it.
 END_SECONDS = 45.0
 LOOK_SECONDS = 0.1
-READING_SECONDS = 2.0
+READING_SECONDS = 1.5
 DRA = Path(sys.executable).with_name("dra")
 
 Statement = Callable[[Supply], Finding]
@@ -77,7 +78,7 @@ class NewNode:
             partial(statements.shut, missing=GPU),
             statements.waiting,
         )
-        return self._ask_dra() and is_true
+        return self._ask_dra(GPU) and is_true
 
     def _second_driver(self) -> bool:
         self._screen.heading(f"{GPU} publishes as well")
@@ -124,17 +125,22 @@ class NewNode:
             notes = {"metadata": {"annotations": {UNPUBLISHED: drivers}}}
             self._api.patch(path_of(NODE_CLAIMS, name), notes)
 
-    def _ask_dra(self) -> bool:
-        command = (str(DRA), "nodeclaims", "-o", "table")
-        environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig), "COLUMNS": "160"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        self._screen.say("\n  $ dra nodeclaims")
-        for line in (done.stdout + done.stderr).splitlines():
-            self._screen.say(f"  {line}".rstrip())
-        if done.returncode or load(self._api, POD).name not in done.stdout:
-            self._screen.finding(Finding("dra nodeclaims lists it", ("it does not",)))
-            return False
-        return True
+    def _ask_dra(self, *missing: str) -> bool:
+        """Show what `dra nodeclaims` says, and return whether it names these drivers as missing, and the pod."""
+        self._screen.say("\n$ dra nodeclaims")
+        shown = self._run_dra("table", output=None)
+        told = self._run_dra("json", output=subprocess.PIPE)
+        listed = orjson.loads(told.stdout) if not told.returncode else []
+        facts = [(one["nodeClaim"], one["missingDrivers"], one["pods"]) for one in listed]
+        is_true = not shown.returncode and facts == [(load(self._api, POD).name, [*missing], [f"{NAMESPACE}/{POD}"])]
+        what = f"waits for {', '.join(missing)}" if missing else "waits for nothing any more"
+        self._screen.finding(Finding(f"dra says that it {what}", () if is_true else (f"it says {facts}",)))
+        return is_true
+
+    def _run_dra(self, form: str, output: int | None) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "KUBECONFIG": str(self._kubeconfig)}
+        command = (str(DRA), "nodeclaims", "-o", form)
+        return subprocess.run(command, env=environment, stdout=output, text=True, check=False)
 
 
 def samples() -> Iterator[Json]:
