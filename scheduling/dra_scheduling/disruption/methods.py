@@ -73,6 +73,11 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
         """Return what budgets allow now."""
         return Allowance(self.tallies, reason, self.now)
 
+    @property
+    def is_late(self) -> bool:
+        """Whether no further node is to be looked at this time."""
+        return self.options.budget.is_late()
+
 
 def empty_nodes(search: Search) -> Decision | None:
     """Return the nodes without pods, all that budgets allow."""
@@ -95,7 +100,7 @@ def drifted_nodes(search: Search) -> Decision | None:
     drifted = [(one, why) for one in search.candidates if (why := drift.of(one.claim, one.pool))]
     for one, why in _turned(search, drifted):
         is_free = not one.protection or bool(one.claim.spec.termination_grace_period)
-        if is_free and allowance.left(one):
+        if is_free and allowance.left(one) and not search.is_late:
             scenario = Scenario(search.outlook, [one.node.name], search.options)
             if scenario.is_possible:
                 return _with_places(DRIFTED, [one], scenario, f"{why}; ")
@@ -108,7 +113,7 @@ def several_nodes(search: Search) -> Decision | None:
     found = [one for one in _underutilized(search)[:MOST_TOGETHER] if allowance.take(one)]
     best: Decision | None = None
     least, most = 2, len(found)
-    while least <= most:
+    while least <= most and not search.is_late:
         number = (least + most) // 2
         decision = consolidation(search.outlook, found[:number], search.options)
         if isinstance(decision, Decision):
@@ -122,9 +127,10 @@ def single_node(search: Search) -> Decision | None:
     """Return the first node that goes for nothing or for a cheaper one."""
     allowance = search.allowance(UNDERUTILIZED)
     for one in _turned(search, _underutilized(search)):
-        decision = consolidation(search.outlook, [one], search.options) if allowance.left(one) else ""
-        if isinstance(decision, Decision):
-            return decision
+        if allowance.left(one) and not search.is_late:
+            decision = consolidation(search.outlook, [one], search.options)
+            if isinstance(decision, Decision):
+                return decision
     return None
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from dra_cases.fleet import BORN, NOW, Fleet, Json
+from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.disruption import Decision, Kept, Outlook, Unrest, WhatIfOptions, next_decision, survey
 from dra_scheduling.nodeclaims.times import seconds_of
 
@@ -284,3 +285,13 @@ def budget(name: str, selector: Json, left: int) -> Json:
         "spec": {"selector": selector},
         "status": {"disruptionsAllowed": left},
     }
+
+
+def test_a_look_that_takes_too_long_ends_without_a_decision() -> None:
+    fleet = Fleet()
+    fleet.node("a", "gpu-4")
+    fleet.pod("one", "a", gpus=1)
+    late = WhatIfOptions(now=NOW, budget=Budget(is_late=lambda: True))
+
+    assert next_decision(Outlook(fleet.cluster), late) is None
+    assert decide(fleet) is not None
