@@ -18,8 +18,14 @@ from dra_scheduling.nodeclaims.names import is_own
 from dra_scheduling.nodeclaims.times import duration_of, seconds_of
 
 CALM = Unrest()
-METHODS = (empty_nodes, drifted_nodes, several_nodes, single_node)
-"""In this order; the first decision that any of them comes to is taken, and the others wait for the next time."""
+METHODS = (
+    (empty_nodes, drifted_nodes, several_nodes, single_node),
+    (empty_nodes, drifted_nodes, single_node, several_nodes),
+)
+"""In this order; the first decision that any of them comes to is taken, and the others wait for the next time.
+
+Both orders in turn: where time runs out over many nodes, single ones are not to wait for ever.
+"""
 
 
 def expired(cluster: Cluster, now: float) -> tuple[NodeClaim, ...]:
@@ -55,7 +61,8 @@ def next_decision(
         first=first,
         most=most,
     )
-    return next((decision for method in METHODS if (decision := method(search)) is not None), None)
+    methods = METHODS[first // max(most, 1) % len(METHODS)]
+    return next((decision for method in methods if (decision := method(search)) is not None), None)
 
 
 def _is_expired(claim: NodeClaim, now: float) -> bool:
