@@ -59,7 +59,7 @@ WANTS: Json = {"p": {"wants": ["r"]}}
             "t",
             "its nodes have failed to publish their devices lately",
         ),
-        ({"types": {"t": {}}, "pods": WANTS}, "t", 'claim "p-gpu" request "r" (class a): no device matches'),
+        ({"types": {"t": {}}, "pods": WANTS}, "t", 'claim "gpu" request "r" (class a): no device matches'),
         (
             {"pools": {"default": {"needs": {"arch": ["arm64"]}}}, "types": {"t": {}}, "pods": {"p": {}}},
             "t",

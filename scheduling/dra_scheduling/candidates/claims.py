@@ -1,6 +1,7 @@
 """The claims of one pod: which are settled already, and what the others ask for."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from types import MappingProxyType
 
 from dra_scheduling.allocation.claimspecs import ParsedClaim
 from dra_scheduling.allocation.outcomes import Answer
@@ -13,6 +14,7 @@ from dra_scheduling.model.slices import DeviceClass
 from dra_scheduling.reasons import Refusal
 
 MAX_KEPT_ANSWERS = 16_384
+NO_NAMES: Mapping[ObjectKey, str] = MappingProxyType({})
 
 
 class Question:
@@ -38,20 +40,23 @@ class Question:
 class PodClaims:
     """The claims of a pod, each once, whatever number of times the pod names it; made once and asked of all candidates.
 
-    A claim is read only if something has to be found for it, so that an allocated one needs no class.
+    A claim is read only if something has to be found for it, so that an allocated one needs no class. `names` are what
+    people call the claims, where that is not their own name.
     """
 
-    __slots__ = ("_classes", "_features", "_parsed", "_questions", "claims")
+    __slots__ = ("_classes", "_features", "_names", "_parsed", "_questions", "claims")
 
     def __init__(
         self,
         claims: Iterable[ResourceClaim],
         classes: Mapping[str, DeviceClass],
         features: Features = DEFAULT_FEATURES,
+        names: Mapping[ObjectKey, str] = NO_NAMES,
     ) -> None:
         self.claims = tuple({claim.key: claim for claim in claims}.values())
         self._classes = classes
         self._features = features
+        self._names = names
         self._parsed: dict[ObjectKey, ParsedClaim | Refusal] = {}
         self._questions: dict[tuple[ObjectKey, ...], Question] = {}
 
@@ -73,6 +78,7 @@ class PodClaims:
     def _parse(self, claim: ResourceClaim) -> ParsedClaim | Refusal:
         found = self._parsed.get(claim.key)
         if found is None:
-            found = validated(claim.metadata.name, claim.spec, self._classes, self._features)
+            name = self._names.get(claim.key, claim.metadata.name)
+            found = validated(name, claim.spec, self._classes, self._features)
             self._parsed[claim.key] = found
         return found

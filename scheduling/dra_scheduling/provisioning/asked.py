@@ -16,7 +16,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.podclaims import PodClaim, ResolvedClaims
 from dra_scheduling.provisioning.wishes import Variant, variants
-from dra_scheduling.shapes.shape import ExtendedNeed, Shape
+from dra_scheduling.shapes.shape import ExtendedNeed, Shape, display_name
 
 _encoder = msgspec.json.Encoder(enc_hook=str)
 
@@ -66,11 +66,15 @@ class Asked:
         if known is not None:
             return known
         claims = [_with_allocation(item) for item in self.resolved.claims]
+        names = {item.claim.key: display_name(item) for item in self.resolved.claims}
         if need.special is not None and need.special.requests:
-            claims.append(special_of(self.pod, need.special))
+            special = special_of(self.pod, need.special)
+            claims.append(special)
+            if need.query is not None:
+                names[special.key] = need.query.claims[-1].name
         if not claims:
             return None
-        found = PodClaims(claims, self._classes.classes, self._features)
+        found = PodClaims(claims, self._classes.classes, self._features, names)
         self._claims[need.special] = found
         return found
 
