@@ -20,10 +20,10 @@ from dra_scheduling.disruption import (
     Unrest,
     WhatIfOptions,
     first_steps,
+    is_under_way,
     next_decision,
     next_steps,
 )
-from dra_scheduling.inventory.replacements import is_replacement, is_to_go
 
 CARRY_SECONDS = 1.0
 """What was decided is looked after so often."""
@@ -82,8 +82,7 @@ class Disruptor:
         self._is_writing = False
 
     def _steps(self, now: float, *, is_quiet: bool) -> tuple[Step, ...]:
-        claims = self._cluster.inventory.claims.values()
-        is_carrying = any(is_to_go(claim) or is_replacement(claim) for claim in claims)
+        is_carrying = is_under_way(self._cluster)
         self._carries_at = now + (CARRY_SECONDS if is_carrying else self._interval)
         is_due = now >= self._decides_at
         is_deciding = is_due and is_quiet

@@ -1,7 +1,7 @@
 """Nodes that go: what if they did, which of them should, and what is to be done for that, one write after the other."""
 
 from dra_scheduling.disruption.candidates import Candidate, Kept, Unrest, survey
-from dra_scheduling.disruption.carrying import first_steps, next_steps
+from dra_scheduling.disruption.carrying import first_steps, is_under_way, next_steps
 from dra_scheduling.disruption.deciding import next_decision
 from dra_scheduling.disruption.methods import Decision, consolidation
 from dra_scheduling.disruption.outlook import Outlook
@@ -29,6 +29,7 @@ __all__ = [
     "WhatIfOptions",
     "consolidation",
     "first_steps",
+    "is_under_way",
     "next_decision",
     "next_steps",
     "record_of",

@@ -17,6 +17,7 @@ from dra_scheduling.disruption import (
     Step,
     WhatIfOptions,
     first_steps,
+    is_under_way,
     next_decision,
     next_steps,
 )
@@ -126,9 +127,11 @@ def test_a_replacement_is_there_before_its_node_goes() -> None:
     api.take(api.begin())
     api.settle()
     waiting = list(api.taken)
+    assert is_under_way(api.fleet.cluster)
     bring_up(api)
     api.settle()
 
+    assert not is_under_way(api.fleet.cluster)
     assert waiting == ["create pool/new", "mark pool/a", "close a"]
     assert api.taken[3:] == ["remove pool/a"]
 
