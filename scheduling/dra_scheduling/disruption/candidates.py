@@ -110,6 +110,8 @@ def _look_at(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, unr
     pods = outlook.pods_on(node.name)
     moved = outlook.moving_from(node.name)
     times = [seconds_of(pod.metadata.creation_timestamp) for pod in moved]
+    # Somebody may wait for the room of pods that end.
+    times += [seconds_of(pod.metadata.deletion_timestamp) for pod in pods]
     known = (initialized.last_transition_time, claim.status.last_pod_event_time)
     return Candidate(
         claim=claim,

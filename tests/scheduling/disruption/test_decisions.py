@@ -287,6 +287,17 @@ def budget(name: str, selector: Json, left: int) -> Json:
     }
 
 
+@pytest.mark.parametrize(("now", "goes"), [("2026-01-02T00:00:14Z", False), ("2026-01-02T00:00:15Z", True)])
+def test_a_node_that_a_pod_is_just_leaving_is_not_empty_yet(now: str, goes: bool) -> None:  # noqa: FBT001
+    fleet = Fleet()
+    fleet.node("a")
+    fleet.pod("ends", "a", is_deleting=True)
+
+    decision = next_decision(Outlook(fleet.cluster), WhatIfOptions(now=now))
+
+    assert (decision is not None) == goes
+
+
 def test_a_look_that_takes_too_long_ends_without_a_decision() -> None:
     fleet = Fleet()
     fleet.node("a", "gpu-4")
