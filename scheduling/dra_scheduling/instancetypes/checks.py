@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from dra_scheduling.instancetypes.devices import INDEX, at_index
 from dra_scheduling.instancetypes.faults import Findings
+from dra_scheduling.instancetypes.policies import check_policies
 from dra_scheduling.model.instancetypes import DeviceGroup, InstanceDevices
 from dra_scheduling.model.slices import Counter, DeviceCounterConsumption
 from dra_scheduling.quantity import Quantity
@@ -104,6 +105,7 @@ def _check_attributes(group: DeviceGroup, path: str, findings: Findings) -> None
 
 def _check_capacity(group: DeviceGroup, path: str, findings: Findings) -> None:
     check_amounts({name: one.value for name, one in group.capacity.items()}, f"{path}.capacity", findings)
+    check_policies(group.capacity, f"{path}.capacity", findings)
     for name, one in group.capacity.items():
         if not is_qualified_name(name):
             findings.fault(f'{path}.capacity["{name}"]', "is no name, expected a C identifier")
