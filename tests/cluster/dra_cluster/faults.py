@@ -10,6 +10,7 @@ from typing import Protocol
 from aiohttp import web
 
 HOLD_SECONDS = 60.0
+BESIDES = frozenset({"events", "leases", "selfsubjectaccessreviews"})
 REASONS = {401: "Unauthorized", 409: "Conflict", 410: "Expired", 429: "TooManyRequests", 500: "InternalError"}
 
 
@@ -43,6 +44,14 @@ class Match:
             and re.search(self.path, path) is not None
             and re.search(self.body.encode(), body) is not None
         )
+
+
+class Decisive(Match):
+    """Any write but those that nothing depends on afterwards: events, leases, and questions about rights."""
+
+    def fits(self, method: str, path: str, body: bytes) -> bool:
+        """Whether a request is meant."""
+        return method != "GET" and not BESIDES & set(path.partition("?")[0].split("/"))
 
 
 @dataclass(kw_only=True)

@@ -159,12 +159,13 @@ class Scene(Planning):
 
     def remove_pods(self) -> None:
         """Deletes every pod of the test, and waits until all are gone."""
-        for pod in self.api.items(PODS, namespace=self.world.namespace):
-            name = pod["metadata"]["name"]
+        within = self.world.namespace
+        for pod in self.world.mirror.items(PODS, within):
             if pod["metadata"].get("finalizers"):
-                self.api.patch(path_of(PODS, name, namespace=self.world.namespace), {"metadata": {"finalizers": None}})
-            self.world.remove(PODS, name)
-        self.world.mirror.until(lambda: not self.world.mirror.items(PODS, self.world.namespace), "the pods to be gone")
+                path = path_of(PODS, pod["metadata"]["name"], namespace=within)
+                self.api.patch(path, {"metadata": {"finalizers": None}})
+        self.api.request("DELETE", path_of(PODS, namespace=within), {"gracePeriodSeconds": 0})
+        self.world.mirror.until(lambda: not self.world.mirror.items(PODS, within), "the pods to be gone", seconds=60)
 
     def remains(self) -> list[str]:
         """What is left of the machines that were made: NodeClaims, nodes, slices, Leases."""

@@ -17,9 +17,9 @@ QUICK = {"batch_idle_seconds": "0.2", "batch_max_seconds": "2"}
 class Whole:
     """Four processes that know nothing of each other."""
 
-    def __init__(self, operators: Operators, settings: Mapping[str, str]) -> None:
+    def __init__(self, operators: Operators, settings: Mapping[str, str], name: str = "whole") -> None:
         self._roles = {
-            role: operators.add(f"whole-{role}", roles=role, account=f"dra-{role}", **{**QUICK, **settings})
+            role: operators.add(f"{name}-{role}", roles=role, account=f"dra-{role}", **{**QUICK, **settings})
             for role in ROLES
         }
 
