@@ -75,7 +75,7 @@ def test_a_node_with_fewer_devices_than_promised_serves_whom_it_can_and_is_not_m
     name = scene.waits("greedy")
     scene.until(name, "DevicesAsPromised", "False", "gpu-7")
     until_rest(scene, kind, 1)
-    scene.world.pending("greedy", "no new node", "failed to publish their devices lately")
+    scene.world.pending("greedy", "no new node", f"node {name} was made for it, stands empty")
     scene.pod("modest", scene.wants("gpu", 7))
 
     assert scene.runs("modest") == [name]

@@ -13,6 +13,7 @@ from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.machines import Machine, MachineTable
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS, Nominee, nominees_of, nominees_text
 from dra_scheduling.inventory.overhead import daemons_on
+from dra_scheduling.inventory.poolchecks import pool_faults
 from dra_scheduling.inventory.supply import machine_of
 from dra_scheduling.inventory.templates import PoolTemplate, template_of
 from dra_scheduling.model.daemonsets import DaemonSet
@@ -111,7 +112,7 @@ class Inventory:
         """Return the NodePools that nodes may be made for: by weight, the heaviest first, then by name.
 
         A pool of fixed size makes no nodes for pods, nor does one of another group, one that is being deleted, or one
-        that was found invalid.
+        that is invalid.
         """
         if self._templates is None:
             usable = [pool for pool in self._pools.values() if self._may_grow(pool)]
@@ -274,7 +275,8 @@ class Inventory:
 
     def _may_grow(self, pool: NodePool) -> bool:
         valid = pool.condition("ValidationSucceeded")
-        is_invalid = valid is not None and valid.status == "False"
+        # What is wrong with a pool may not be written yet.
+        is_invalid = (valid is not None and valid.status == "False") or bool(pool_faults(pool))
         is_ours = self._groups is None or pool.spec.template.spec.node_class_ref.group in self._groups
         return is_ours and not pool.metadata.is_deleting and pool.spec.replicas is None and not is_invalid
 

@@ -1,11 +1,11 @@
 """NodeClaims from their creation to a node that pods can use, and to their end, as functions of what the API shows."""
 
+from dra_scheduling.inventory.poolchecks import pool_faults
 from dra_scheduling.nodeclaims.foreign import gate_step
 from dra_scheduling.nodeclaims.gate import published_devices, shut_by
 from dra_scheduling.nodeclaims.lifecycle import Deadlines, Situation, next_step
 from dra_scheduling.nodeclaims.names import is_own
 from dra_scheduling.nodeclaims.nodeslices import NodeSlices
-from dra_scheduling.nodeclaims.poolchecks import pool_faults
 from dra_scheduling.nodeclaims.poolstatus import pool_status
 from dra_scheduling.nodeclaims.steps import (
     ChangeNode,

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dra_scheduling.instancetypes import Expanded
+from dra_scheduling.inventory.poolchecks import requirement_faults
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.conditions import Condition, condition_of, with_condition
 from dra_scheduling.model.instancetypes import InstanceType
@@ -31,7 +32,6 @@ from dra_scheduling.nodeclaims.names import (
     UNREGISTERED_TAINT,
 )
 from dra_scheduling.nodeclaims.nodeslices import NodeSlices
-from dra_scheduling.nodeclaims.poolchecks import requirement_faults
 from dra_scheduling.nodeclaims.poolstatus import validation
 from dra_scheduling.nodeclaims.promises import MISSING, compared, failed, succeeded
 from dra_scheduling.nodeclaims.steps import ChangeNode, ChangeStatus, Delete, Notice, Protect, Step, Wait

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from dra_scheduling.instancetypes import Fault
+from dra_scheduling.inventory.poolchecks import pool_faults
 from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node
 from dra_scheduling.nodeclaims.names import READY
-from dra_scheduling.nodeclaims.poolchecks import pool_faults
 from dra_scheduling.quantity import Quantity
 
 VALID = "ValidationSucceeded"

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from dra_scheduling.cel.errors import EvaluationError
+from dra_scheduling.cel.timetext import read_duration
 from dra_scheduling.instancetypes import Fault
 from dra_scheduling.inventory.templates import required
 from dra_scheduling.model.nodeclaims import NEVER, NodeRequirement
 from dra_scheduling.model.nodepools import Budget, NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL
-from dra_scheduling.nodeclaims.times import duration_of
 from dra_scheduling.requirements import Requirement, under_present_name, whole_number
 
 TEMPLATE = "spec.template.spec"
@@ -121,5 +122,7 @@ def _cron_problem(text: str) -> str:
 
 
 def _is_duration(text: str) -> bool:
-    seconds = duration_of(text)
-    return seconds is not None and seconds >= 0
+    try:
+        return read_duration(text).nanoseconds >= 0
+    except EvaluationError:
+        return False
