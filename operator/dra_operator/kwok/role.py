@@ -18,8 +18,8 @@ from dra_operator.kwok.places import Places
 from dra_operator.kwok.provider import Provider, may_be_removed
 from dra_operator.kwok.writer import Writer
 from dra_operator.leader import Leadership
-from dra_operator.nodeclaims.workqueue import WorkQueue
 from dra_operator.settings import Settings
+from dra_operator.workqueue import WorkQueue
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
@@ -67,7 +67,7 @@ class KwokRole:
         self._drivers = Drivers(writer, places=places, catalogue=catalogue, pauses=pauses)
         self._kubelet = Kubelet(writer, pauses=pauses, recorder=recorder, usual_seconds=settings.kwok_pod_seconds)
         self._heartbeats = Heartbeats(writer)
-        self._queue: WorkQueue[Task] = WorkQueue()
+        self._queue: WorkQueue[Task] = WorkQueue("kwok")
 
     def changed(self, value: KubernetesObject) -> None:
         """Have everything looked at that the object concerns."""

@@ -12,9 +12,9 @@ from dra_operator.kube.ports import Requests
 from dra_operator.leader import Leadership
 from dra_operator.nodeclaims.places import Places
 from dra_operator.nodeclaims.stepping import Stepper
-from dra_operator.nodeclaims.workqueue import WorkQueue
 from dra_operator.nodeclaims.writer import Writer
 from dra_operator.settings import NodeClaimsMode, Settings
+from dra_operator.workqueue import WorkQueue
 from dra_scheduling.instancetypes import Expanded, expand, namesake_fault, status_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
@@ -71,7 +71,7 @@ class NodeClaimsRole:
         self._leadership = leadership
         self._writer = Writer(requests, time.monotonic)
         self._places = Places(cache, settings.feature_gates)
-        self._queue: WorkQueue[Task] = WorkQueue()
+        self._queue: WorkQueue[Task] = WorkQueue("nodeclaims")
         self._stepper = Stepper(self._writer, recorder, time.monotonic)
 
     def changed(self, value: KubernetesObject) -> None:

@@ -14,15 +14,17 @@ LONGEST_PAUSE = 30.0
 MOST_DOUBLINGS = 10
 FINISH_LOOK_SECONDS = 0.02
 
-_log = log("nodeclaims")
-
 
 class WorkQueue(Generic[K]):
-    """Keys that wait. One that is added while it is looked at is looked at once more after that."""
+    """Keys that wait. One that is added while it is looked at is looked at once more after that.
 
-    __slots__ = ("_again", "_busy", "_failures", "_is_closed", "_ready", "_timers", "_waiting")
+    Failures are logged under the name of the `role` that looks.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_again", "_busy", "_failures", "_is_closed", "_log", "_ready", "_timers", "_waiting")
+
+    def __init__(self, role: str) -> None:
+        self._log = log(role)
         self._is_closed = False
         self._ready: asyncio.Queue[K] = asyncio.Queue()
         self._waiting: set[K] = set()
@@ -102,7 +104,7 @@ class WorkQueue(Generic[K]):
         pause = min(LONGEST_PAUSE, _first_pause(error) * 2.0 ** min(failures - 1, MOST_DOUBLINGS))
         if isinstance(error, ThrottledError):
             pause = max(pause, error.retry_after)
-        line = _log.bind(key=str(key), seconds=round(pause, 2))
+        line = self._log.bind(key=str(key), seconds=round(pause, 2))
         if not isinstance(error, ApiError):
             line.exception("an object could not be dealt with")
         elif not isinstance(error, ConflictError):

@@ -1,10 +1,33 @@
 import asyncio
+import json
+import subprocess
+import sys
 
 import pytest
 
 from dra_binder.errors import ConflictError, ThrottledError, UnclearError
 from dra_operating.loop import running, settle
-from dra_operator.nodeclaims.workqueue import WorkQueue
+from dra_operator.workqueue import WorkQueue
+
+FAILING = """
+import asyncio
+from dra_operator.logs import configure
+from dra_operator.settings import Settings
+from dra_operator.workqueue import WorkQueue
+
+async def main():
+    queue = WorkQueue("kwok")
+    async def fail(key):
+        raise RuntimeError(key)
+    queue.add("a")
+    try:
+        await asyncio.wait_for(queue.work(fail), 0.1)
+    except TimeoutError:
+        queue.clear()
+
+configure(Settings.from_environment({"DRA_LOG_FORMAT": "json"}))
+asyncio.run(main())
+"""
 
 
 class Looks:
@@ -24,7 +47,7 @@ class Looks:
 
 
 async def test_a_key_that_waits_is_looked_at_once() -> None:
-    queue, looks = WorkQueue[str](), Looks()
+    queue, looks = WorkQueue[str]("kwok"), Looks()
     for key in ("a", "b", "a"):
         queue.add(key)
     async with running(queue.work(looks)):
@@ -34,7 +57,7 @@ async def test_a_key_that_waits_is_looked_at_once() -> None:
 
 
 async def test_what_happens_meanwhile_is_looked_at_afterwards_and_never_twice_at_once() -> None:
-    queue, looks = WorkQueue[str](), Looks()
+    queue, looks = WorkQueue[str]("kwok"), Looks()
     looks.gate.clear()
     async with running(queue.work(looks), queue.work(looks)):
         queue.add("a")
@@ -55,7 +78,7 @@ async def test_what_happens_meanwhile_is_looked_at_afterwards_and_never_twice_at
     ids=["a conflict", "an unclear end", "a bug"],
 )
 async def test_a_failure_concerns_its_key_alone_and_is_tried_again(error: Exception) -> None:
-    queue, looks = WorkQueue[str](), Looks()
+    queue, looks = WorkQueue[str]("kwok"), Looks()
     looks.errors["a"] = error
     async with running(queue.work(looks)):
         queue.add("a")
@@ -68,7 +91,7 @@ async def test_a_failure_concerns_its_key_alone_and_is_tried_again(error: Except
 
 
 async def test_a_server_that_asks_for_a_pause_gets_it() -> None:
-    queue, looks = WorkQueue[str](), Looks()
+    queue, looks = WorkQueue[str]("kwok"), Looks()
     looks.errors["a"] = error = ThrottledError("patch", 429)
     error.retry_after = 3_600.0
     async with running(queue.work(looks)):
@@ -80,7 +103,7 @@ async def test_a_server_that_asks_for_a_pause_gets_it() -> None:
 
 
 async def test_the_earliest_time_counts() -> None:
-    queue, looks = WorkQueue[str](), Looks()
+    queue, looks = WorkQueue[str]("kwok"), Looks()
     queue.add_in("a", 3_600.0)
     queue.add_in("a", 0.0)
     queue.add_in("a", 1_800.0)
@@ -91,7 +114,7 @@ async def test_the_earliest_time_counts() -> None:
 
 
 async def test_what_is_forgotten_or_cleared_is_not_looked_at() -> None:
-    queue, looks = WorkQueue[str](), Looks()
+    queue, looks = WorkQueue[str]("kwok"), Looks()
     queue.add_in("a", 0.0)
     queue.forget("a")
     queue.add_in("b", 0.0)
@@ -105,7 +128,7 @@ async def test_what_is_forgotten_or_cleared_is_not_looked_at() -> None:
 
 
 async def test_an_end_waits_for_what_is_being_looked_at_and_takes_up_nothing_more() -> None:
-    queue, looks = WorkQueue[str](), Looks()
+    queue, looks = WorkQueue[str]("kwok"), Looks()
     looks.gate.clear()
     async with running(queue.work(looks)):
         queue.add("a")
@@ -118,3 +141,10 @@ async def test_an_end_waits_for_what_is_being_looked_at_and_takes_up_nothing_mor
         await ending
 
     assert looks.seen == ["a"]
+
+
+def test_a_failure_is_logged_under_the_name_of_the_role_that_looks() -> None:
+    shown = subprocess.run([sys.executable, "-c", FAILING], capture_output=True, text=True, check=True, timeout=30)
+    (line,) = (json.loads(line) for line in shown.stderr.splitlines())
+
+    assert (line["logger"], line["key"]) == ("dra_operator.kwok", "a")
