@@ -28,7 +28,9 @@ from dra_scheduling.provisioning import (
     keeper_of,
     plan,
     provision,
+    was_never_launched,
 )
+from dra_scheduling.queue import backoff
 from dra_scheduling.reasons import FoldedReason, Wake
 from dra_scheduling.wire import KubernetesObject
 
@@ -90,6 +92,8 @@ class Provisioner:
         self._first = self._last = 0.0
         self._over: set[str] = set()
         self._arriving: dict[str, float] = {}
+        # What a provider cannot launch it may refuse for hours, while its types go on saying that they are to be had.
+        self._unlaunched: dict[str, int] = {}
         self._late: dict[str, Unschedulable] = {}
         self._timers: list[tuple[float, str]] = []
         self._said: dict[str, _Said] = {}
@@ -117,6 +121,10 @@ class Provisioner:
 
     def forget(self, uid: str) -> None:
         """Let go of a pod that is placed, or gone."""
+        self._unlaunched.pop(uid, None)
+        self._let_go(uid)
+
+    def _let_go(self, uid: str) -> None:
         self._batch.pop(uid, None)
         self._late.pop(uid, None)
         self._arriving.pop(uid, None)
@@ -131,7 +139,7 @@ class Provisioner:
             return outcome
         keeper = keeper_of(self._cluster, outcome.pod)
         if keeper is not None:
-            self.forget(uid)
+            self._let_go(uid)
             return nominated(outcome.pod, keeper)
         if not self._cluster.inventory.templates():
             return outcome
@@ -249,11 +257,23 @@ class Provisioner:
             return claim is None
         if name not in self._over:
             self._over.add(name)
+            if was_never_launched(claim):
+                self._rest(claim, now)
             state = self._cluster.nodes.get(claim.status.node_name)
             if state is not None and not state.node.is_being_set_up:
                 until = now + ARRIVAL_SECONDS
                 self._arriving |= {one.uid: until for one in nominees_of(claim) if self._is_waiting(one)}
         return True
+
+    def _rest(self, claim: NodeClaim, now: float) -> None:
+        """Let pods wait whose NodeClaims cannot be launched, longer each time; after the first one they do not."""
+        for nominee in filter(self._is_waiting, nominees_of(claim)):
+            before = self._unlaunched.get(nominee.uid, 0)
+            self._unlaunched[nominee.uid] = before + 1
+            pod = self._cluster.pod(nominee.key)
+            if before and pod is not None:
+                self._arriving[nominee.uid] = now + backoff(before)
+                self._said[nominee.uid] = _Said(refused=_unlaunched(pod, claim), revision=-1, since=0.0)
 
     def _is_waiting(self, nominee: Nominee) -> bool:
         pod = self._cluster.pod(nominee.key)
@@ -333,6 +353,13 @@ def _about(claim: NodeClaim) -> str:
 def _would_be(pod: Pod, claim: NodeClaim) -> Unschedulable:
     message = f"a NodeClaim would serve it ({_about(claim)}), and none is made with DRA_NODECLAIMS=plan"
     reason = FoldedReason(reason=NOMINATED, message=message, nodes=0)
+    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
+
+
+def _unlaunched(pod: Pod, claim: NodeClaim) -> Unschedulable:
+    why = next(one.message or one.reason for one in claim.status.conditions if one.type == "Launched")
+    message = f"no new node: NodeClaim {claim.name} was not launched, another one is made after a pause: {why}"
+    reason = FoldedReason(reason="NotLaunched", message=message, nodes=0)
     return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
 
 

@@ -281,6 +281,26 @@ def test_a_pod_whose_node_claim_is_over_gets_another(world: World, end: Callable
     assert pods_of(order) == ["a"]
 
 
+def test_a_pod_whose_node_claims_cannot_be_launched_waits_longer_each_time(world: World) -> None:
+    world.add(cpu_pod("p"))
+    refused = (Condition(type="Launched", status="False", reason="InsufficientCapacity"),)
+    pauses = []
+    told: list[str] = []
+    for _ in range(12):
+        before = world.now
+        while not (orders := (plans := world.decide()).orders):
+            told += [getattr(one, "message", "") for one in plans.outcomes]
+            world.now += world.core.pause(world.now)
+        pauses.append(world.now - before)
+        claim = world.settle(*orders)
+        world.remove(world.show(claim, conditions=refused))
+
+    assert pauses[:3] == [1.0, 1.0, 2.0]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == 301.0
+    assert "was not launched, another one is made after a pause: InsufficientCapacity" in told[-1]
+
+
 def test_an_old_node_claim_that_names_the_pod_does_not_hide_its_new_one(world: World) -> None:
     old = world.nominate("a")
     failed = world.show(old, conditions=(Condition(type="Launched", status="False"),))

@@ -1,7 +1,16 @@
 """Nodes for pods that no node takes."""
 
-from dra_scheduling.provisioning.inflight import is_in_flight, keeper_of
+from dra_scheduling.provisioning.inflight import is_in_flight, keeper_of, was_never_launched
 from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
 from dra_scheduling.provisioning.planner import PlanOptions, plan, provision
 
-__all__ = ["Nomination", "PlanOptions", "ProvisioningResult", "is_in_flight", "keeper_of", "plan", "provision"]
+__all__ = [
+    "Nomination",
+    "PlanOptions",
+    "ProvisioningResult",
+    "is_in_flight",
+    "keeper_of",
+    "plan",
+    "provision",
+    "was_never_launched",
+]
