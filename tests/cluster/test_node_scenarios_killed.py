@@ -33,7 +33,7 @@ def kill_at(proxy: Proxy, whole: Whole, number: int, course: Callable[[], None])
 
 
 def live(scene: Scene) -> None:
-    """Pods come, run on two nodes that are made for them, and go, and so do the nodes."""
+    """Pods come, run on two nodes that are made for them, and go."""
     scene.pod("half", scene.wants("gpu", 4))
     scene.pod("whole", scene.wants("gpu", 8))
     scene.pod("two", limits={EXTENDED: 2})
@@ -41,22 +41,29 @@ def live(scene: Scene) -> None:
     assert (half == two, half != whole) == (True, True)
     assert len(scene.claims()) == 2
     scene.remove_pods()
-    scene.until_nothing_remains()
+
+
+def live_and_end(scene: Scene) -> None:
+    """The same, and somebody deletes the nodes."""
+    live(scene)
+    scene.end_machines()
 
 
 # About sixty writes are all that there are.
 @pytest.mark.parametrize("number", [1, 8, 15, 22, 29, 36, 43, 50, 57])
 def test_a_life_that_is_cut_is_gone_on_with(scene: Scene, proxy: Proxy, whole: Whole, number: int) -> None:
-    scene.open_pool(disruption=AT_ONCE)
+    scene.open_pool()
     scene.machine("gpus", scene.group("gpu", 8))
     scene.world.gpu_class(stem="extended", extended=EXTENDED)
     before = len(proxy.writes(CREATE))
-    kill_at(proxy, whole, number, lambda: live(scene))
+    kill_at(proxy, whole, number, lambda: live_and_end(scene))
 
     assert len(made(proxy, before)) == 2
 
 
-def test_replicas_that_take_over_go_on_with_it(scene: Scene, proxy: Proxy, whole: Whole, operators: Operators) -> None:
+def test_a_replica_that_takes_over_goes_on_until_nodes_that_nobody_needs_are_gone(
+    scene: Scene, proxy: Proxy, whole: Whole, operators: Operators
+) -> None:
     whole.kill()
     settings = {**SETTINGS, "leader_elect": "true", "lease_seconds": "4"}
     first, second = (Whole(operators, settings, name) for name in ("first", "second"))
@@ -75,6 +82,7 @@ def test_replicas_that_take_over_go_on_with_it(scene: Scene, proxy: Proxy, whole
             first.kill()
             hold.drop()
             done.result()
+        scene.until_nothing_remains()
     finally:
         first.kill()
         second.kill()
