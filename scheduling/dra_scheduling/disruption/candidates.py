@@ -140,7 +140,7 @@ def _hindrance(outlook: Outlook, claim: NodeClaim, node: Node, now: float) -> st
     record = record_of(claim, REPLACES)
     if record is not None and any(name in outlook.cluster.inventory.claims for name in record.node_claims):
         return "it replaces a node that is not gone yet"
-    return ""
+    return outlook.held_by_others(node.name)
 
 
 def _cost_of(pod: Pod) -> float:

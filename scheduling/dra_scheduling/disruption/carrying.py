@@ -117,6 +117,8 @@ def _problem(outlook: Outlook, record: Record, now: float) -> str:
 
 def _objection(outlook: Outlook, claim: NodeClaim, node: Node, record: Record, options: WhatIfOptions) -> str:
     """Return in words what has changed since the decision was made, empty if it still is a good one."""
+    if held := outlook.held_by_others(node.name):
+        return held
     if record.reason == EMPTY:
         return "there are pods on it again" if outlook.moving_from(node.name) else ""
     protection = cannot_be_moved(outlook, node.name, seconds_of(options.now))

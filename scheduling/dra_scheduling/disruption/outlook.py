@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.candidates import Replanning
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.disruption.holders import held_nodes
 from dra_scheduling.disruption.prices import Prices
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.pods import Pod
@@ -25,13 +26,14 @@ from dra_scheduling.shapes.verdicts import Devices, judge
 class Outlook:
     """Who is on each node, who uses each claim, and which nodes take pods of a shape."""
 
-    __slots__ = ("_claims", "_orders", "_pods", "_ready", "cluster", "limits", "prices", "situation")
+    __slots__ = ("_claims", "_held", "_orders", "_pods", "_ready", "cluster", "limits", "prices", "situation")
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.situation = Situation.of(cluster)
         self.limits = Limits(cluster)
         self.prices = Prices(cluster.inventory)
+        self._held = held_nodes(cluster)
         self._pods = {pod.metadata.uid: pod for pod in cluster.placements.pods.values()}
         self._claims: dict[str, list[ResourceClaim]] = {}
         for claim in cluster.claims.values():
@@ -46,6 +48,10 @@ class Outlook:
         state = self.cluster.nodes.get(node)
         found = (self._pods.get(uid) for uid in state.charges) if state is not None else ()
         return tuple(sorted((pod for pod in found if pod is not None), key=lambda pod: pod.rank))
+
+    def held_by_others(self, node: str) -> str:
+        """Return in words what devices of the node are in use elsewhere than on it, empty if none are."""
+        return self._held.get(node, "")
 
     def moving_from(self, node: str) -> tuple[Pod, ...]:
         """Return the pods that need another node once this one goes."""

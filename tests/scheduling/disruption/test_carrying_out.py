@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 from msgspec.structs import replace
 
-from dra_cases.fleet import NOW, Fleet
+from dra_cases import fleet as fleets
+from dra_cases.fleet import DRIVER, NOW, Fleet
 from dra_scheduling.disruption import (
     Close,
     Create,
@@ -24,7 +25,7 @@ from dra_scheduling.disruption import (
 from dra_scheduling.disruption.records import RETRY_AFTER, annotated
 from dra_scheduling.inventory.replacements import DISRUPTION
 from dra_scheduling.model.conditions import Condition
-from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.nodeclaims.names import DISRUPTED_TAINT
 from dra_scheduling.provisioning import plan
@@ -205,6 +206,18 @@ def test_an_empty_node_that_got_a_pod_meanwhile_stays() -> None:
     api = Api(fleet)
     api.take(api.begin())
     fleet.pod("late", "a")
+
+    api.settle()
+
+    assert api.taken == ["mark pool/a", "close a", "give up pool/a", "reopen a"]
+
+
+def test_an_empty_node_whose_device_got_a_holder_meanwhile_stays() -> None:
+    fleet = Fleet()
+    fleet.node("a")
+    api = Api(fleet)
+    api.take(api.begin())
+    fleet.show(fleets.claim("held", [DeviceID(DRIVER, "a", "gpu-0")], users=["elsewhere"]))
 
     api.settle()
 

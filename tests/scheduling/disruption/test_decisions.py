@@ -2,9 +2,10 @@
 
 import pytest
 
-from dra_cases.fleet import BORN, NOW, Fleet, Json
+from dra_cases.fleet import BORN, DRIVER, NOW, Fleet, Json, claim
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.disruption import Decision, Kept, Outlook, Unrest, WhatIfOptions, next_decision, survey
+from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.nodeclaims.times import seconds_of
 
 OPTIONS = WhatIfOptions(now=NOW)
@@ -211,6 +212,33 @@ def test_a_node_that_pods_wait_for_stays() -> None:
     fleet.pod("late")
 
     assert decide(fleet) is None
+
+
+@pytest.mark.parametrize(
+    ("users", "goes"),
+    [
+        ([{"apiGroup": "example.com", "resource": "jobs", "name": "j", "uid": "j"}], False),
+        (["late"], False),
+        (["unknown"], False),
+        ([], False),
+        (["ended"], True),
+        (["agent"], True),
+        (["agent", "late"], False),
+    ],
+    ids=str,
+)
+def test_a_node_whose_devices_somebody_has_who_is_not_on_it_stays(users: list[str | Json], goes: bool) -> None:  # noqa: FBT001
+    fleet = Fleet()
+    fleet.node("a")
+    fleet.show(claim("held", [DeviceID(DRIVER, "a", "gpu-0")], users=users))
+    fleet.pod("late", claims={"gpu": "held"}, spec={"schedulerName": "other"})
+    fleet.pod("ended", "a", claims={"gpu": "held"}, phase="Succeeded")
+    fleet.pod("agent", "a", claims={"gpu": "held"}, owner="DaemonSet")
+
+    (found,) = survey(Outlook(fleet.cluster), seconds_of(NOW), CALM)
+
+    assert (decide(fleet) is not None) is goes
+    assert goes or (isinstance(found, Kept) and "claim default/held holds devices of it" in found.message)
 
 
 @pytest.mark.parametrize(
