@@ -5,7 +5,7 @@ earlier decision, by this process or another, is found on the NodeClaims themsel
 """
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -15,7 +15,9 @@ from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.disruption import (
     Create,
+    Kept,
     Outlook,
+    Stay,
     Step,
     Unrest,
     WhatIfOptions,
@@ -32,8 +34,35 @@ MOST_NODES = 25
 MOST_SECONDS = 1.0
 LEAST_REST = 10.0
 """So many times as long as a look in vain took there is none: pods are what the thread is for."""
+TOLD_SECONDS = 900.0
+"""So long people are told nothing new about a NodeClaim that stays."""
+MOST_TOLD = 10
+"""Of so many NodeClaims people are told in one go; of the others the next time."""
 
 _log = log("disruption")
+
+
+class Told:
+    """What people were told last about NodeClaims that stay: only what is new to them is told, and seldom."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: dict[str, tuple[str, float]] = {}
+
+    def news(self, kept: Iterable[Kept], now: float) -> tuple[Stay, ...]:
+        """Return what is to be told now; it counts as told."""
+        new = [one for one in kept if self._is_new(one, now)][:MOST_TOLD]
+        self._last.update({one.claim.metadata.uid: (one.message, now) for one in new})
+        return tuple(Stay(claim=one.claim, notice=one.message) for one in new)
+
+    def keep_only(self, uids: frozenset[str]) -> None:
+        """Forget all other NodeClaims."""
+        self._last = {uid: told for uid, told in self._last.items() if uid in uids}
+
+    def _is_new(self, kept: Kept, now: float) -> bool:
+        last = self._last.get(kept.claim.metadata.uid)
+        return last is None or (kept.message != last[0] and now >= last[1] + TOLD_SECONDS)
 
 
 class Disruptor:
@@ -46,6 +75,7 @@ class Disruptor:
         self._decides_at = self._carries_at = 0.0
         self._pods: dict[str, frozenset[str]] = {}
         self._changed: dict[str, float] = {}
+        self._told = Told()
         self._turn = 0
         self._assumed: tuple[str, ...] = ()
         self._is_writing = False
@@ -104,11 +134,12 @@ class Disruptor:
         options = WhatIfOptions(now=_moment(now), budget=Budget(is_late=self._end()))
         unrest = Unrest(changed=self._changed)
         started = self._clock()
-        decision = next_decision(outlook, options, unrest=unrest, first=self._turn, most=MOST_NODES)
+        kept: list[Kept] = []
+        decision = next_decision(outlook, options, unrest=unrest, first=self._turn, most=MOST_NODES, tell=kept.append)
         if decision is None:
             self._turn += MOST_NODES
             self._decides_at = now + max(self._interval, LEAST_REST * (self._clock() - started))
-            return ()
+            return self._explained(kept, now)
         DISRUPTIONS.labels(decision.reason).inc(len(decision.claims))
         names = [claim.name for claim in decision.claims]
         _log.info("nodes are to go", reason=decision.reason, nodeclaims=names[:20], why=decision.message)
@@ -120,6 +151,11 @@ class Disruptor:
         # One decision may open the way for the next.
         self._decides_at = now + CARRY_SECONDS
         return steps
+
+    def _explained(self, kept: Iterable[Kept], now: float) -> tuple[Step, ...]:
+        claims = self._cluster.inventory.claims.values()
+        self._told.keep_only(frozenset(claim.metadata.uid for claim in claims))
+        return self._told.news(kept, now)
 
     def _note_changes(self, outlook: Outlook, now: float) -> None:
         """Remember when pods came or went, node by node, as far as somebody was looking."""

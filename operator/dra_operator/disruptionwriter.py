@@ -15,7 +15,7 @@ from dra_operator.kinds import NODE_CLAIMS, NODES
 from dra_operator.kube.ports import MERGE_PATCH
 from dra_operator.logs import log
 from dra_operator.nodeclaimwriter import Server
-from dra_scheduling.disruption import Close, Create, GiveUp, Mark, Remove, Reopen, Step
+from dra_scheduling.disruption import Close, Create, GiveUp, Mark, Remove, Reopen, Stay, Step
 from dra_scheduling.disruption.records import RETRY_AFTER
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
 from dra_scheduling.model.ids import ObjectKey
@@ -26,6 +26,7 @@ from dra_scheduling.wire import InvalidObjectError, read_as, write, write_value
 DISRUPTING = "Disrupting"
 DISRUPTED = "Disrupted"
 GIVEN_UP = "DisruptionGivenUp"
+UNCONSOLIDATABLE = "Unconsolidatable"
 
 _log = log("disruption")
 
@@ -91,6 +92,8 @@ class DisruptionWriter:
             case Remove(claim=claim, reason=reason, notice=notice):
                 await self._delete(claim)
                 self._tell(claim, Severity.NORMAL, DISRUPTED, f"is deleted ({reason}): {notice}")
+            case Stay(claim=claim, notice=notice):
+                self._tell(claim, Severity.NORMAL, UNCONSOLIDATABLE, f"stays: {notice}")
             case Close(node=node, uid=uid):
                 await self._taint(node, uid, is_closed=True)
             case Reopen(node=node, uid=uid):

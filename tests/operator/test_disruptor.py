@@ -13,10 +13,11 @@ from dra_operating.clock import ManualClock
 from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.cycle import Lead, SchedulerCore
-from dra_operator.disruption import Carried, Disruptor
+from dra_operator.disruption import MOST_TOLD, TOLD_SECONDS, Carried, Disruptor, Told
 from dra_operator.disruptionwriter import DisruptionWriter
-from dra_operator.events import Notice, Recorder
+from dra_operator.events import Notice, Recorder, Severity
 from dra_operator.kinds import NODE_CLAIMS, NODES
+from dra_scheduling.disruption import Kept, Stay
 from dra_scheduling.disruption.records import annotated
 from dra_scheduling.inventory.replacements import DISRUPTION
 from dra_scheduling.model.claims import ResourceClaim
@@ -90,14 +91,16 @@ class Server:
         return self.put(path, {**found, "spec": spec, "metadata": {**found["metadata"], "annotations": kept}})
 
 
-class Told(Recorder):
+class Listener(Recorder):
     """Keeps what is told."""
 
     def __init__(self) -> None:
         super().__init__(ApiInMemory(), "tester", ManualClock())
         self.told: list[tuple[str, str, str]] = []
+        self.severities: list[Severity] = []
 
     def tell(self, notice: Notice) -> None:
+        self.severities.append(notice.severity)
         self.told.append((notice.regarding.name, notice.reason, notice.message))
 
 
@@ -109,7 +112,7 @@ class World:
         self.fleet.node("a", "gpu-4")
         self.fleet.pod("one", "a", gpus=1)
         self.server = Server(self.fleet)
-        self.recorder = Told()
+        self.recorder = Listener()
         self.now = START
         self.is_leading = True
         self.restart()
@@ -177,7 +180,7 @@ async def test_a_node_is_replaced_and_deleted_and_people_are_told(world: World) 
     assert [write.split()[0] for write in world.server.writes] == ["POST", "PATCH", "PATCH", "DELETE"]
     assert "claim-a" not in world.claims()
     assert len(world.claims()) == 1
-    assert [(name, reason) for name, reason, _ in world.recorder.told] == [
+    assert [(name, reason) for name, reason, _ in world.recorder.told if name == "claim-a"] == [
         ("claim-a", "Disrupting"),
         ("claim-a", "Disrupted"),
     ]
@@ -268,3 +271,65 @@ async def test_a_node_whose_pods_came_and_went_a_moment_ago_is_not_quiet(world: 
     seen: list[Any] = [core.disrupt(START + seconds) for seconds in range(11, 71, 10)]
 
     assert [bool(steps) for steps in seen] == [False, False, False, True, False, False]
+
+
+async def test_people_are_told_once_why_a_node_stays(world: World) -> None:
+    world.fleet.mark("a", do_not_disrupt="true")
+    world.server.put(f"{NODE_CLAIMS.path}/claim-a", write(world.fleet.claim_of("a")))
+
+    await world.pass_time(60)
+
+    sentence = "Node stays: it has the annotation karpenter.sh/do-not-disrupt"
+    assert world.recorder.told == [("claim-a", "Unconsolidatable", sentence)]
+    assert world.recorder.severities == [Severity.NORMAL]
+    assert world.server.writes == []
+
+
+async def test_nobody_is_told_why_a_node_stays_while_another_one_goes(world: World) -> None:
+    world.fleet.node("b", notes={"karpenter.sh/do-not-disrupt": "true"})
+    world.fleet.pod("other", "b", gpus=1)
+
+    first, *_ = world.core.disrupt(START)
+
+    assert not isinstance(first, Stay)
+
+
+@pytest.mark.parametrize(
+    ("message", "seconds", "is_told"),
+    [
+        ("one", TOLD_SECONDS, False),
+        ("other", TOLD_SECONDS - 1.0, False),
+        ("other", TOLD_SECONDS, True),
+    ],
+)
+def test_only_another_sentence_is_told_and_not_soon(
+    message: str,
+    seconds: float,
+    is_told: bool,  # noqa: FBT001
+) -> None:
+    told = Told()
+    told.news(staying("one"), START)
+
+    assert bool(told.news(staying(message), START + seconds)) == is_told
+
+
+def test_many_nodes_that_stay_are_told_of_one_part_after_the_other() -> None:
+    told, kept = Told(), staying("one", count=MOST_TOLD + 1)
+
+    assert [len(told.news(kept, START)) for _ in range(3)] == [MOST_TOLD, 1, 0]
+
+
+def test_what_was_told_of_a_node_claim_that_is_gone_is_forgotten() -> None:
+    told, kept = Told(), staying("one", count=2)
+    told.news(kept, START)
+
+    told.keep_only(frozenset({kept[1].claim.metadata.uid}))
+
+    assert [stay.claim for stay in told.news(kept, START)] == [kept[0].claim]
+
+
+def staying(message: str, count: int = 1) -> list[Kept]:
+    fleet = Fleet()
+    for number in range(count):
+        fleet.node(f"n{number}")
+    return [Kept(claim=fleet.claim_of(f"n{number}"), message=message, is_lasting=True) for number in range(count)]

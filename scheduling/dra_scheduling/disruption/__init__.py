@@ -6,7 +6,7 @@ from dra_scheduling.disruption.deciding import next_decision
 from dra_scheduling.disruption.methods import Decision, consolidation
 from dra_scheduling.disruption.outlook import Outlook
 from dra_scheduling.disruption.records import Record, record_of
-from dra_scheduling.disruption.steps import Close, Create, GiveUp, Mark, Remove, Reopen, Step
+from dra_scheduling.disruption.steps import Close, Create, GiveUp, Mark, Remove, Reopen, Stay, Step
 from dra_scheduling.disruption.whatif import Move, Stuck, WhatIf, WhatIfOptions, simulate_without
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Record",
     "Remove",
     "Reopen",
+    "Stay",
     "Step",
     "Stuck",
     "Unrest",

@@ -21,6 +21,7 @@ PRIORITY_SCALE = 2.0**25
 COST_SCALE = 2.0**27
 MOST_COST = 10.0
 SPOT = "spot"
+WHEN_EMPTY = "WhenEmpty"
 SETTLING_SECONDS = 15.0
 """So long after a pod came or went nothing is consolidated, whatever the pool says: its successor may be on its way."""
 
@@ -58,12 +59,21 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         seconds = None if after == NEVER else duration_of(after)
         return seconds is not None and now >= self.quiet_since + max(seconds, SETTLING_SECONDS)
 
+    def is_consolidated(self, now: float) -> bool:
+        """Whether its pool demands that it goes if it is not needed, and it was not used a moment ago."""
+        policy = self.pool.spec.disruption.consolidation_policy
+        return self.is_quiet(now) and not (self.moved and policy == WHEN_EMPTY)
 
-class Kept(msgspec.Struct, frozen=True):
-    """A node that must not be taken away now, and why."""
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A node that must not be taken away now, and why.
+
+    `is_lasting` says that its pool would have it consolidated, and that it stays until somebody changes something.
+    """
 
     claim: NodeClaim
     message: str
+    is_lasting: bool = False
 
 
 class Unrest(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,16 +113,23 @@ def _look_at(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, unr
         return None
     if state.node.is_being_set_up or state.node.metadata.is_deleting:
         return None
-    reason = _hindrance(outlook, claim, state.node, now)
-    if reason:
-        return Kept(claim, reason)
-    node = state.node
+    candidate = _candidate(outlook, claim, pool, now, unrest)
+    if is_protected(claim.metadata) or is_protected(state.node.metadata):
+        reason = f"it has the annotation {DO_NOT_DISRUPT}"
+        return Kept(claim=claim, message=reason, is_lasting=candidate.is_consolidated(now))
+    passing = _hindrance(outlook, claim, state.node, now)
+    return Kept(claim=claim, message=passing) if passing else candidate
+
+
+def _candidate(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, unrest: Unrest) -> Candidate:
+    node = outlook.cluster.nodes[claim.status.node_name].node
+    initialized = claim.condition(INITIALIZED)
     pods = outlook.pods_on(node.name)
     moved = outlook.moving_from(node.name)
     times = [seconds_of(pod.metadata.creation_timestamp) for pod in moved]
     # Somebody may wait for the room of pods that end.
     times += [seconds_of(pod.metadata.deletion_timestamp) for pod in pods]
-    known = (initialized.last_transition_time, claim.status.last_pod_event_time)
+    known = (initialized.last_transition_time if initialized is not None else "", claim.status.last_pod_event_time)
     return Candidate(
         claim=claim,
         node=node,
@@ -126,9 +143,7 @@ def _look_at(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, unr
 
 
 def _hindrance(outlook: Outlook, claim: NodeClaim, node: Node, now: float) -> str:
-    for one in (claim.metadata, node.metadata):
-        if is_protected(one):
-            return f"it has the annotation {DO_NOT_DISRUPT}"
+    """Return in words what keeps the node for some time, empty if nothing does."""
     if seconds_of(claim.metadata.annotations.get(RETRY_AFTER, "")) > now:
         return "an attempt was given up a short time ago"
     if is_being_bound_to(outlook, node.name):

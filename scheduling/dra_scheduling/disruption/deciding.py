@@ -1,14 +1,17 @@
 """The next nodes to be taken away: expired ones at once, and otherwise one decision at a time, within budgets."""
 
+from collections.abc import Callable
+
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.disruption.budgets import tallies
-from dra_scheduling.disruption.candidates import Candidate, Unrest, survey
+from dra_scheduling.disruption.candidates import Candidate, Kept, Unrest, survey
 from dra_scheduling.disruption.methods import (
     Decision,
     Search,
     drifted_nodes,
     empty_nodes,
     several_nodes,
+    shut,
     single_node,
 )
 from dra_scheduling.disruption.outlook import Outlook
@@ -28,6 +31,10 @@ Both orders in turn: where time runs out over many nodes, single ones are not to
 """
 
 
+def _nobody(_: Kept) -> None:
+    pass
+
+
 def expired(cluster: Cluster, now: float) -> tuple[NodeClaim, ...]:
     """Return the NodeClaims that have lived as long as they may. They go whatever budgets and pods say."""
     return tuple(
@@ -44,25 +51,33 @@ def next_decision(
     unrest: Unrest = CALM,
     first: int = 0,
     most: int = 25,
+    tell: Callable[[Kept], None] = _nobody,
 ) -> Decision | None:
     """Return which nodes are to go next, None if none is to. Earlier decisions use budgets up until they are through.
 
     `first` says at which of the nodes to begin, `most` how many single ones are looked at: not all every time.
+    Where there is no decision, `tell` is told what keeps those nodes for good that were looked at.
     """
     cluster = outlook.cluster
     now = seconds_of(options.now)
-    found = tuple(one for one in survey(outlook, now, unrest) if isinstance(one, Candidate))
+    seen = tuple(survey(outlook, now, unrest))
+    kept = [one for one in seen if isinstance(one, Kept) and one.is_lasting]
     search = Search(
         outlook=outlook,
-        candidates=found,
+        candidates=tuple(one for one in seen if isinstance(one, Candidate)),
         tallies=tallies(cluster),
         options=options,
         now=now,
         first=first,
         most=most,
+        tell=kept.append,
     )
     methods = METHODS[first // max(most, 1) % len(METHODS)]
-    return next((decision for method in methods if (decision := method(search)) is not None), None)
+    decision = next((found for method in methods if (found := method(search)) is not None), None)
+    if decision is None:
+        for one in (*kept, *shut(search)):
+            tell(one)
+    return decision
 
 
 def _is_expired(claim: NodeClaim, now: float) -> bool:

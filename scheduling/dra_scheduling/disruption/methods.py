@@ -1,12 +1,12 @@
 """The ways in which nodes are taken away, each a search for the next decision: empty, drifted, underutilized nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import msgspec
 
 from dra_scheduling.disruption.budgets import Tally, allowed
-from dra_scheduling.disruption.candidates import Candidate
+from dra_scheduling.disruption.candidates import Candidate, Kept
 from dra_scheduling.disruption.drift import Drift
 from dra_scheduling.disruption.outlook import Outlook
 from dra_scheduling.disruption.prices import keep_cheaper, price_of
@@ -17,7 +17,6 @@ EMPTY = "Empty"
 DRIFTED = "Drifted"
 UNDERUTILIZED = "Underutilized"
 SPOT_TYPES = ("spot",)
-WHEN_EMPTY = "WhenEmpty"
 MOST_TOGETHER = 100
 SHOWN_NODES = 3
 T = TypeVar("T")
@@ -59,7 +58,10 @@ class Allowance:
 
 
 class Search(msgspec.Struct, frozen=True, kw_only=True):
-    """What all methods work on. `first` is where the search among single nodes begins, `most` how far it goes."""
+    """What all methods work on. `first` is where the search among single nodes begins, `most` how far it goes.
+
+    `tell` is told why single nodes that were looked at stay.
+    """
 
     outlook: Outlook
     candidates: tuple[Candidate, ...]
@@ -68,6 +70,7 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     now: float
     first: int = 0
     most: int = 25
+    tell: Callable[[Kept], None]
 
     def allowance(self, reason: str) -> Allowance:
         """Return what budgets allow now."""
@@ -131,14 +134,36 @@ def single_node(search: Search) -> Decision | None:
             decision = consolidation(search.outlook, [one], search.options)
             if isinstance(decision, Decision):
                 return decision
+            # What a search says that ran out of time need not be so.
+            if decision and not search.is_late:
+                search.tell(Kept(claim=one.claim, message=decision, is_lasting=True))
     return None
 
 
+def shut(search: Search) -> Iterator[Kept]:
+    """Yield the candidates that nothing is tried with: pods may not be evicted, or a budget is shut.
+
+    Budgets that other nodes have used up open again by themselves.
+    """
+    whole = {name: Tally(tally.nodes) for name, tally in search.tallies.items()}
+    allowances = {reason: Allowance(whole, reason, search.now) for reason in (EMPTY, UNDERUTILIZED)}
+    for one in search.candidates:
+        reason = UNDERUTILIZED if one.moved else EMPTY
+        message = one.protection
+        if not message and not allowances[reason].left(one):
+            message = f"the budgets of NodePool {one.pool.name} allow no node to go now ({reason})"
+        if message and one.is_consolidated(search.now):
+            yield Kept(claim=one.claim, message=message, is_lasting=True)
+
+
 def consolidation(outlook: Outlook, group: Sequence[Candidate], options: WhatIfOptions) -> Decision | str:
-    """Return how these nodes can go for less money than they cost, or in words why they cannot."""
+    """Return how these nodes can go for less money than they cost, or in words why they cannot.
+
+    There are no words where that may change by itself: a pod would go to a node that is not initialized yet.
+    """
     scenario = Scenario(outlook, [one.node.name for one in group], options)
     if not scenario.is_possible:
-        return scenario.obstacle
+        return scenario.obstacle if scenario.stuck else ""
     opened = scenario.opened
     if not opened:
         return _with_places(UNDERUTILIZED, group, scenario)
@@ -167,14 +192,7 @@ def _total(group: Sequence[Candidate]) -> float | None:
 
 
 def _underutilized(search: Search) -> tuple[Candidate, ...]:
-    found = [
-        one
-        for one in search.candidates
-        if one.moved
-        and not one.protection
-        and one.pool.spec.disruption.consolidation_policy != WHEN_EMPTY
-        and one.is_quiet(search.now)
-    ]
+    found = [one for one in search.candidates if one.moved and not one.protection and one.is_consolidated(search.now)]
     return tuple(sorted(found, key=lambda one: (one.cost, one.claim.name)))
 
 

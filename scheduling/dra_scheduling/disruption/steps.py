@@ -50,4 +50,11 @@ class Remove(msgspec.Struct, frozen=True, kw_only=True):
     notice: str
 
 
-Step = Create | Mark | Close | Reopen | GiveUp | Remove
+class Stay(msgspec.Struct, frozen=True, kw_only=True):
+    """Nothing is to be written but a `notice` for people: why the node of the NodeClaim does not go."""
+
+    claim: NodeClaim
+    notice: str
+
+
+Step = Create | Mark | Close | Reopen | GiveUp | Remove | Stay

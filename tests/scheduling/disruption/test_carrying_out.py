@@ -15,6 +15,7 @@ from dra_scheduling.disruption import (
     Outlook,
     Remove,
     Reopen,
+    Stay,
     Step,
     WhatIfOptions,
     first_steps,
@@ -80,6 +81,8 @@ class Api:
             case Remove(claim=claim):
                 self._note("remove", claim)
                 cluster.remove(NodeClaim, ObjectKey("", claim.name))
+            case Stay(claim=claim):
+                self._note("stay", claim)
             case Close(node=name) | Reopen(node=name):
                 taints = (DISRUPTED_TAINT,) if isinstance(step, Close) else ()
                 self.taken.append(f"{'close' if taints else 'reopen'} {name}")
