@@ -180,10 +180,10 @@ class World:
         return self.claim(named[0]) if named else {}
 
     def special_claims(self, pod: str | None = None) -> tuple[Json, ...]:
-        """The claims for extended resources, of one pod's name or of all, as the server has them at this moment."""
+        """The claims for extended resources, of one pod's name or of all."""
         return tuple(
             claim
-            for claim in self.api.items(CLAIMS, namespace=self.namespace)
+            for claim in self.mirror.items(CLAIMS, self.namespace)
             if (claim["metadata"].get("annotations") or {}).get(SPECIAL) == "true"
             and pod in {None, *(owner["name"] for owner in claim["metadata"].get("ownerReferences") or ())}
         )
