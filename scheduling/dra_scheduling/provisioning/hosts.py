@@ -13,6 +13,7 @@ from dra_scheduling.inventory.replacements import is_replacement
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodeclaims.times import seconds_of
 from dra_scheduling.nodefit.ports import HostPort
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
@@ -34,7 +35,7 @@ class Hosts:
     def __init__(self, cluster: Cluster, budget: Budget, now: str, situation: Situation) -> None:
         self._cluster = cluster
         self._situation = situation
-        self._now = now
+        self._now = seconds_of(now)
         self._owed: dict[str, list[Asked]] = {}
         self._owing: dict[ObjectKey, str] = {}
         self._claims: dict[str, list[ObjectKey]] = {}
@@ -60,7 +61,7 @@ class Hosts:
             name = self._owing.get(key)
             if name is not None:
                 self._replay_named(name)
-        if self._shares_devices and asked.shape.has_devices:
+        if self._owed and self._shares_devices and asked.shape.has_devices:
             for host in self.all:
                 self.replay(host)
 
@@ -110,7 +111,8 @@ class Hosts:
         mask = 0
         for number, machine in enumerate(table.machines):
             value = self._cluster.inventory.instance_type(machine.instance_type)
-            if value is not None and value.status.retry_after > self._now:
+            rest = "" if value is None else value.status.retry_after
+            if rest and seconds_of(rest) > self._now:
                 mask |= 1 << number
         return mask
 
