@@ -141,6 +141,7 @@ def test_a_budget_without_anything_left_keeps_a_node(stage: Stage) -> None:
     stage.leaves("free", free)
     stage.until_gone(free)
     assert stage.node_of("kept") == kept
+    stage.world.told(kept, "Unconsolidatable", "kept allows no eviction of pod")
 
     stage.world.remove(BUDGETS, "kept")
     stage.leaves("kept", kept)
