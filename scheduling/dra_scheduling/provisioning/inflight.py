@@ -77,10 +77,10 @@ def in_flight(cluster: Cluster) -> tuple[NodeClaim, ...]:
 
 def planned_nodes(cluster: Cluster, flying: Iterable[NodeClaim]) -> Iterator[PlannedNode]:
     """Yield what these NodeClaims will be, without pods."""
+    arriving = (known for known in cluster.nodes.values() if known.node.spec.provider_id and known.node.is_being_set_up)
     unclaimed: dict[str, NodeState] = {}
-    for known in cluster.nodes.values():
-        if known.node.spec.provider_id and known.node.is_being_set_up:
-            unclaimed[known.node.spec.provider_id] = known
+    for known in sorted(arriving, key=lambda known: known.node.name):
+        unclaimed.setdefault(known.node.spec.provider_id, known)
     for claim in flying:
         template = cluster.inventory.template(claim.metadata.labels.get(NODE_POOL_LABEL, ""))
         # A node is there, with devices that may be in use, before its NodeClaim says so.
