@@ -88,14 +88,15 @@ def test_a_pod_waits_for_devices_that_are_about_to_be_free_instead_of_a_new_node
     scene.machine("gpus", scene.group("gpu", 2))
     scene.pod("old", scene.wants("gpu", 2))
     (node,) = scene.runs("old")
-    scene.play(node, never="heartbeat")
+    old = path_of(PODS, "old", namespace=scene.world.namespace)
+    scene.api.patch(old, {"metadata": {"finalizers": ["example.com/lingers"]}})
     scene.api.delete(PODS, "old", namespace=scene.world.namespace, options={"gracePeriodSeconds": 300})
     scene.pod("next", scene.wants("gpu", 2), limits={"cpu": 2})
     scene.world.pending("next", f"being deleted on node {node}")
     scene.pod("third", scene.wants("gpu", 1))
     (other,) = scene.runs("third")
     assert (scene.world.node_of("next"), other != node) == ("", True)
-    scene.mend(node, "never")
+    scene.api.patch(old, {"metadata": {"finalizers": None}})
 
     assert scene.runs("next") == [node]
     assert sorted(name for claim in scene.claims() for name in nominated(claim)) == ["old", "third"]
