@@ -15,8 +15,8 @@ from dra_operator.metrics import NOMINATED_PODS, PLAN_SECONDS
 from dra_scheduling.allocation.budget import within
 from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import Nominee, nominees_of
-from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Nominated, Outcome, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod

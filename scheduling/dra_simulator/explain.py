@@ -5,13 +5,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from dra_scheduling.allocation.budget import Budget
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.refusing import pod_refusal
+from dra_scheduling.cluster import Cluster, refusing
 from dra_scheduling.model.bindrequests import PENDING
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodefit.wholepod import gate_refusal
-from dra_scheduling.podclaims import leftover_refusal, resolve
 from dra_scheduling.provisioning import Nomination, keeper_of
 from dra_scheduling.reasons import FoldedReason, Refusal, fold
 from dra_scheduling.shapes.shape import Shape
@@ -112,14 +109,8 @@ def _views(cluster: Cluster, shape: Shape) -> Iterator[NodeView]:
 
 def shape_of(cluster: Cluster, pod: Pod) -> Shape | Refusal:
     """Return what the pod needs of nodes, or why none is asked."""
-    claims = cluster.claims
-    refusal = gate_refusal(pod) or leftover_refusal(pod, claims.special_claims_of(pod))
-    if refusal is not None:
-        return refusal
-    resolved = resolve(pod, claims.get, claims.intended_allocation, claims.intended_consumers)
-    if isinstance(resolved, Refusal):
-        return resolved
-    shape = pod_refusal(cluster, pod, resolved) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+    resolved = refusing.usable_claims(cluster, pod)
+    shape = resolved if isinstance(resolved, Refusal) else refusing.shape_of(cluster, pod, resolved)
     # Answers are kept in a shape of their own: what is only explained must not save scheduling a search, nor its steps.
     return shape if isinstance(shape, Refusal) else Shape(shape.pod, shape.resolved, shape.claims)
 

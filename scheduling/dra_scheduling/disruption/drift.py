@@ -1,7 +1,8 @@
 """Whether nodes still are what their NodePools ask for now."""
 
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import Inventory
-from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL, required
+from dra_scheduling.inventory.templates import required
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.provisioning.nodeclaims import HASH, HASH_VERSION, pool_hash

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from dra_scheduling.instancetypes.faults import Findings
 from dra_scheduling.model.instancetypes import INSTANCE_TYPE_LABEL, InstanceOffering, InstanceTypeSpec
+from dra_scheduling.model.pods import NODE_POOL_LABEL
 from dra_scheduling.quantity import Quantity
 from dra_scheduling.requirements import Requirement, Requirements, under_present_name
 
 CAPACITY_TYPE_LABEL = "karpenter.sh/capacity-type"
 HOSTNAME_LABEL = "kubernetes.io/hostname"
-NODE_POOL_LABEL = "karpenter.sh/nodepool"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 OF_THE_NODE = frozenset({HOSTNAME_LABEL, NODE_POOL_LABEL})
 MOST_CHARACTERS = 63

@@ -68,7 +68,6 @@ class MachineTable:
         "_by_offer",
         "_candidates",
         "_offered",
-        "_within",
         "everything",
         "kin",
         "machines",
@@ -83,7 +82,6 @@ class MachineTable:
         self._by_offer: dict[frozenset[str], tuple[tuple[frozenset[str], int], ...]] = {}
         self._offered: dict[Hashable, int] = {}
         self._candidates: dict[int, tuple[CandidateType, ...]] = {}
-        self._within: dict[tuple[tuple[str, int], ...], int] = {}
 
         self.kin = tuple(_kin_of(self.machines))
         self.plain = _bits(not machine.has_devices for machine in self.machines)
@@ -141,22 +139,15 @@ class MachineTable:
                 mask &= self._having(name, amount)
         return mask
 
-    def within_limits(self, left: Mapping[str, int]) -> int:
-        """Return the machines whose capacity is no more than what a limit leaves."""
-        key = tuple(sorted(left.items()))
-        found = self._within.get(key)
-        if found is None:
-            found = _bits(all(one.capacity.get(name, 0) <= most for name, most in key) for one in self.machines)
-            self._keep(self._within, key, found)
-        return found
-
     def offered(self, requirements: Requirements) -> int:
         """Return the machines that can be had under these requirements."""
         key = _key_of(requirements)
         found = self._offered.get(key)
         if found is None:
             found = _bits(one.price_within(requirements) is not None for one in self.machines)
-            self._keep(self._offered, key, found)
+            if len(self._offered) >= MAX_KEPT_ANSWERS:
+                self._offered.clear()
+            self._offered[key] = found
         return found
 
     def cheapest(self, mask: int, requirements: Requirements) -> float:
@@ -230,12 +221,6 @@ class MachineTable:
         """Return the distinct amounts of a resource in ascending order, each with the machines that have as much."""
         amounts = sorted({machine.allocatable.get(name, 0) for machine in self.machines})
         return amounts, [_bits(one.allocatable.get(name, 0) >= amount for one in self.machines) for amount in amounts]
-
-    @staticmethod
-    def _keep(answers: dict[Hashable, int] | dict[tuple[tuple[str, int], ...], int], key: Hashable, mask: int) -> None:
-        if len(answers) >= MAX_KEPT_ANSWERS:
-            answers.clear()
-        answers[key] = mask  # type: ignore[index]
 
 
 def _kin_of(machines: Sequence[Machine]) -> Iterator[Kin]:

@@ -6,12 +6,10 @@ import msgspec
 
 from dra_scheduling.model.nodeclaims import NodeRequirement
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.model.nodeselection import NodeSelectorRequirement, Taint
+from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import NODE_POOL_LABEL
-from dra_scheduling.requirements import Requirement, Requirements, whole_number
+from dra_scheduling.requirements import Requirement, Requirements
 from dra_scheduling.resources import base_units
-
-INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
 
 class PoolTemplate(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,16 +51,4 @@ def template_of(pool: NodePool) -> PoolTemplate:
 
 def required(written: Iterable[NodeRequirement]) -> tuple[Requirement, ...]:
     """Return the sets of label values that the requirements of a NodePool, NodeClaim or InstanceType describe."""
-    return tuple(map(_required, written))
-
-
-def _required(written: NodeRequirement) -> Requirement:
-    operator, values = written.operator, written.values
-    bound = whole_number(values[0]) if len(values) == 1 else None
-    if operator == "Gte" and bound is not None:
-        operator, values = "Gt", (str(bound - 1),)
-    elif operator == "Lte" and bound is not None:
-        operator, values = "Lt", (str(bound + 1),)
-    elif operator in {"Gte", "Lte"}:
-        return Requirement(key=written.key)
-    return Requirement.of(NodeSelectorRequirement(key=written.key, operator=operator, values=values))
+    return tuple(map(Requirement.of, written))

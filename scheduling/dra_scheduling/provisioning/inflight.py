@@ -7,10 +7,11 @@ from msgspec.structs import replace
 from dra_scheduling.candidates import CandidateType
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.nodestate import Charge, NodeState
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import Machine, MachineOffering, MachineTable, PoolTemplate
 from dra_scheduling.inventory.replacements import is_to_go
 from dra_scheduling.inventory.supply import machine_of_node
-from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL, required
+from dra_scheduling.inventory.templates import required
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Pod
 from dra_scheduling.provisioning.plannednode import Ground, Origin, PlannedNode

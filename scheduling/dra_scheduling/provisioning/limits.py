@@ -2,9 +2,9 @@
 
 from dra_scheduling.cel import CompileError
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import Machine, MachineTable, PoolTemplate
 from dra_scheduling.inventory.supply import in_base_units
-from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import NODE_POOL_LABEL
 from dra_scheduling.pools.selections import SelectorText, selection, wish

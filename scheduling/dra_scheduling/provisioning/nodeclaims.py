@@ -6,13 +6,14 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import Nominee, PoolTemplate
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS, nominees_of, nominees_text
-from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimResources, NodeClaimSpec, NodeRequirement
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Pod
+from dra_scheduling.nodeclaims.names import TERMINATION
 from dra_scheduling.provisioning.plannednode import PlannedNode
 from dra_scheduling.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Family, Quantity
 from dra_scheduling.requirements import Requirement
@@ -21,7 +22,6 @@ from dra_scheduling.resources import BYTE_RESOURCES, CPU, HUGEPAGES_PREFIX
 HASH = "karpenter.sh/nodepool-hash"
 HASH_VERSION = "karpenter.sh/nodepool-hash-version"
 CURRENT_HASH_VERSION = "v3"
-TERMINATION = "karpenter.sh/termination"
 MOST_TYPES = 60
 """So many instance types go into a NodeClaim, the cheapest first; minValues may ask for more."""
 LONGEST_PREFIX = 52

@@ -13,6 +13,7 @@ from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.allocation.refusals import NO_MATCH
 from dra_scheduling.candidates import Allotment, Candidate, CandidateAllocator, Denied, Unfinished
 from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory.machines import MachineTable
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Pod
@@ -27,7 +28,6 @@ from dra_scheduling.requirements import Requirement, Requirements
 from dra_scheduling.resources import Resources, amount_text
 from dra_scheduling.shapes.shape import ExtendedNeed
 
-INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 ANY_CHANGE = Wake.NODE | Wake.SUPPLY
 
 
@@ -308,7 +308,7 @@ class PlannedNode:
     def _has_choice(self, types: int, requirements: Requirements) -> bool:
         table = self.ground.table
         return all(
-            (types.bit_count() if key == INSTANCE_TYPE else table.values_of(key, types, requirements)) >= least
+            (types.bit_count() if key == INSTANCE_TYPE_LABEL else table.values_of(key, types, requirements)) >= least
             for key, least in self.ground.min_values
         )
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import nominees_of, requested_drivers
-from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import NODE_POOL_LABEL
 from dra_scheduling.nodeclaims.launching import Instance, chosen

@@ -11,8 +11,9 @@ from dra_cases.worlds import SHORT, amounts, manifests, standard_classes
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import schedule
 from dra_scheduling.features import Features
+from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import nominees_of, requested_drivers
-from dra_scheduling.inventory.templates import INSTANCE_TYPE_LABEL, required
+from dra_scheduling.inventory.templates import required
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
