@@ -1,13 +1,13 @@
 """One scheduling cycle: pods in order, each to the best node that takes it, or the reasons why none does."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
 from dra_scheduling.allocation.allocator import DEFAULT_BUDGET
 from dra_scheduling.allocation.budget import Budget, within
 from dra_scheduling.allocation.results import with_share_ids
-from dra_scheduling.cluster import Cluster, in_scheduling_order
+from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.refusing import shape_of, usable_claims
 from dra_scheduling.extended.accounting import received_gpu
 from dra_scheduling.extended.special import over_limit_everywhere
@@ -54,12 +54,12 @@ def by_clock(clock: Callable[[], float]) -> NewBudget:
 def schedule(cluster: Cluster, pods: Iterable[Pod], new_budget: NewBudget = by_steps) -> CycleResult:
     """Return what becomes of these pods of the cluster, each counted there at once so that the next one sees it.
 
-    The pods are taken by priority and age, and each has a budget of its own. One that fits nowhere, or whose budget
-    ends, never holds up the others.
+    The pods are taken by priority and age, of one priority those first for which a node was made that is there now.
+    Each has a budget of its own. One that fits nowhere, or whose budget ends, never holds up the others.
     """
     outcomes: list[Outcome] = []
     steps = 0
-    for pod in in_scheduling_order(pods):
+    for pod in _in_turn(cluster, pods):
         outcome, spent = _decide(cluster, pod, new_budget())
         outcomes.append(outcome)
         steps += spent
@@ -91,6 +91,17 @@ def bind_request(assignment: Assignment, backoff_limit: int = DEFAULT_BACKOFF_LI
     )
 
 
+def _in_turn(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
+    # Whoever else took the room of a node that was made for a pod would leave that one without any.
+    return sorted(pods, key=lambda pod: (-pod.spec.priority, not any(_own_nodes(cluster, pod)), pod.rank))
+
+
+def _own_nodes(cluster: Cluster, pod: Pod) -> Iterator[str]:
+    """Yield the nodes that were made for the pod and are there."""
+    names = (claim.status.node_name for claim in cluster.inventory.nominated_to(pod))
+    return (name for name in names if name in cluster.nodes)
+
+
 def _decide(cluster: Cluster, pod: Pod, budget: Budget) -> tuple[Outcome, int]:
     resolved = usable_claims(cluster, pod)
     if isinstance(resolved, Refusal):
@@ -117,7 +128,7 @@ def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, b
     # What was found in time is not to be lost for the time that it takes to make sure of it.
     sure = look_within(budget.untimed)
     # Nodes that were made together are filled as planned: a pod on another one's room would need a node more.
-    own = (claim.status.node_name for claim in cluster.inventory.nominated_to(pod))
+    own = _own_nodes(cluster, pod)
     best = next((node for node in own if ranking.takes(node, cluster.changes, sure)), None)
     best = best or ranking.best(cluster.changes, sure)
     steps = ranking.steps - steps_before

@@ -58,19 +58,36 @@ class _Failures:
 
 
 class _Entry:
-    __slots__ = ("is_due", "node_claim", "overruns", "pod", "settled", "state", "ticket", "tries", "wake")
+    __slots__ = (
+        "is_due",
+        "is_nominated",
+        "node_claim",
+        "overruns",
+        "pod",
+        "settled",
+        "state",
+        "ticket",
+        "tries",
+        "wake",
+    )
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
         self.state = _State.TAKEN
         self.wake = Wake.NOTHING
         self.node_claim = ""
+        self.is_nominated = False
         self.overruns = 0
         self.tries = 0
         self.settled = 0.0
         self.is_due = False
         # What lies in a heap counts only while it carries the entry's present ticket.
         self.ticket = 0
+
+    @property
+    def turn(self) -> tuple[int, bool, Rank]:
+        """Its place among those that are ready: of one priority, those first for which a NodeClaim was made."""
+        return (-self.pod.spec.priority, not self.is_nominated, self.pod.rank)
 
 
 class SchedulingQueue:
@@ -81,7 +98,7 @@ class SchedulingQueue:
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._failures: dict[str, _Failures] = {}
-        self._ready: list[tuple[Rank, int, str]] = []
+        self._ready: list[tuple[tuple[int, bool, Rank], int, str]] = []
         self._timers: list[tuple[float, int, str]] = []
         self._by_wake: dict[Wake, dict[str, None]] = {}
         self._by_node_claim: dict[str, dict[str, None]] = {}
@@ -176,6 +193,7 @@ class SchedulingQueue:
         pause = backoff(entry.overruns) if entry.overruns else SAFETY_NET
         self._enter(uid, entry, _State.WAITING)
         self._by_wake.setdefault(entry.wake, {})[uid] = None
+        entry.is_nominated = isinstance(outcome, Nominated) and bool(outcome.node_claim)
         if isinstance(outcome, Nominated) and outcome.node_claim:
             entry.node_claim = outcome.node_claim
             self._by_node_claim.setdefault(entry.node_claim, {})[uid] = None
@@ -225,7 +243,7 @@ class SchedulingQueue:
             self._hold(uid, entry, failures.until)
         elif entry.state is not _State.READY:
             self._enter(uid, entry, _State.READY)
-            heapq.heappush(self._ready, (entry.pod.rank, entry.ticket, uid))
+            heapq.heappush(self._ready, (entry.turn, entry.ticket, uid))
             # A replica that only stands by never takes any, while pods come and go.
             if len(self._ready) > SPARE_PLACES + 2 * len(self._entries):
                 self._ready = [ready for ready in self._ready if self._is_current(ready[1], ready[2])]

@@ -31,6 +31,16 @@ def gpu_pod(name: str, count: int = 1) -> Pod:
     return pod(name, container(limits={RESOURCE: str(count)}))
 
 
+def node_claim(node_name: str, made_for: Pod) -> NodeClaim:
+    note = {NOMINATED_PODS: nominees_text((Nominee.of(made_for),))}
+    reference = NodeClassRef("dra-scheduler.dev", "InstanceType", "default")
+    return NodeClaim(
+        metadata=ObjectMeta(name="claim", uid="uid of the claim", annotations=note),
+        spec=NodeClaimSpec(node_class_ref=reference, requirements=()),
+        status=NodeClaimStatus(node_name=node_name),
+    )
+
+
 def test_pods_are_packed_so_that_whole_nodes_stay_free() -> None:
     result = decide(cluster("n1", "n2"), gpu_pod("a"), gpu_pod("b"), gpu_pod("c"))
     assert [item.node for item in result.outcomes if isinstance(item, Assignment)] == ["n1", "n1", "n2"]
@@ -97,16 +107,31 @@ def test_a_pod_goes_to_the_node_that_was_made_for_it_though_another_one_suits_it
     world = cluster("n1", "n2")
     decide(world, gpu_pod("first"))
     second = gpu_pod("second")
-    made_for = {NOMINATED_PODS: nominees_text((Nominee.of(second),))}
-    reference = NodeClassRef("dra-scheduler.dev", "InstanceType", "default")
-    world.apply(
-        NodeClaim(
-            metadata=ObjectMeta(name="claim", uid="uid of the claim", annotations=made_for),
-            spec=NodeClaimSpec(node_class_ref=reference, requirements=()),
-            status=NodeClaimStatus(node_name="n2"),
-        )
-    )
+    world.apply(node_claim("n2", second))
 
     result = decide(world, second, gpu_pod("third"))
 
     assert [item.node for item in result.outcomes if isinstance(item, Assignment)] == ["n2", "n1"]
+
+
+def test_nobody_of_its_priority_takes_the_node_that_was_made_for_a_pod() -> None:
+    world = cluster("n1")
+    younger = gpu_pod("young", 2)
+    world.apply(node_claim("n1", younger))
+
+    result = decide(world, gpu_pod("old", 2), younger)
+
+    assert [(item.pod.metadata.name, type(item)) for item in result.outcomes] == [
+        ("young", Assignment),
+        ("old", Unschedulable),
+    ]
+
+
+def test_the_room_of_a_pod_whose_node_is_still_to_come_is_nobody_s() -> None:
+    world = cluster("n1")
+    young = gpu_pod("young", 2)
+    world.apply(node_claim("elsewhere", young))
+
+    result = decide(world, gpu_pod("old", 2), young)
+
+    assert [item.pod.metadata.name for item in result.outcomes if isinstance(item, Assignment)] == ["old"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.model.outcomes import Assignment, OutOfBudget, Unschedulable
+from dra_scheduling.model.outcomes import Assignment, Nominated, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import Pod, PodCondition
 from dra_scheduling.queue import PROMPT_TRIES, SAFETY_NET, SchedulingQueue, backoff
 from dra_scheduling.reasons import Wake
@@ -46,6 +46,22 @@ def test_pods_are_taken_by_priority_then_age_then_name() -> None:
 
     assert names(queue.take(0, 3)) == ["urgent", "a", "b"]
     assert names(queue.take(0, 3)) == ["young"]
+
+
+def test_of_one_priority_those_come_first_that_a_node_was_made_for() -> None:
+    queue = SchedulingQueue()
+    young, old, urgent = pod("young"), pod("old"), with_priority(pod("urgent"), 10)
+    queue.offer(young, now=0)
+    queue.take(0, 1)
+    queue.settle(
+        Nominated(pod=young, message="waits", reasons=(), wake=Wake.DEVICES, node_claim="claim"),
+        now=0,
+    )
+    for value in (old, urgent):
+        queue.offer(value, now=1)
+    queue.wake_nominated("claim", now=1)
+
+    assert names(queue.take(1, 3)) == ["urgent", "young", "old"]
 
 
 def test_a_pod_that_waits_for_devices_sleeps_through_changes_of_nodes() -> None:
