@@ -17,6 +17,7 @@ from dra_operator.kinds import PODS
 from dra_operator.logs import log
 from dra_operator.metrics import PENDING
 from dra_operator.pacing import Clock, TokenBucket
+from dra_operator.provisioning import NOMINATED
 from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, Waiting
 from dra_scheduling.model.pods import Pod, PodCondition
 
@@ -26,7 +27,6 @@ UNSCHEDULABLE = "Unschedulable"
 GATED = "SchedulingGated"
 FAILED_SCHEDULING = "FailedScheduling"
 BIND_FAILED = "BindFailed"
-NOMINATED = "Nominated"
 PASSING_SECONDS = 3.0
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0

@@ -1,10 +1,7 @@
 """Two schedulers give out shares of the same devices: for a moment it may be too much, but never for good."""
 
 from collections import Counter
-from collections.abc import Iterator
 from fractions import Fraction
-
-import pytest
 
 from dra_cluster import objects
 from dra_cluster.faults import Hold, Match
@@ -13,26 +10,10 @@ from dra_cluster.objects import device, from_template
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World, devices
 from dra_controlplane.client import Json
-from dra_controlplane.server import ControlPlane
 
 NODES, PODS_EACH = 3, 10
 UNITS, WANTED = 10, 3
 FITTING = NODES * (UNITS // WANTED)
-
-
-@pytest.fixture
-def contest(world: World, control_plane: ControlPlane) -> Iterator[World]:
-    """Another scheduler is at work on the same devices."""
-    world.is_contested = True
-    component = control_plane.start_scheduler()
-    yield world
-    component.kill()
-
-
-def bound_pods(world: World) -> list[str]:
-    return sorted(
-        pod["metadata"]["name"] for pod in world.mirror.items(PODS, world.namespace) if "nodeName" in pod["spec"]
-    )
 
 
 def consumed(world: World) -> Counter[tuple[str, str]]:
@@ -68,7 +49,7 @@ def test_two_schedulers_never_leave_a_device_overdrawn(contest: World) -> None:
         contest.pod(f"ours-{number}", from_template("gpu", "gpus"))
 
     def is_full() -> bool:
-        return len(bound_pods(contest)) == FITTING and sorted(consumed(contest).values()) == [9] * NODES
+        return len(contest.bound_pods()) == FITTING and sorted(consumed(contest).values()) == [9] * NODES
 
     contest.mirror.until(is_full, "every device to be full and none overdrawn", seconds=60)
 

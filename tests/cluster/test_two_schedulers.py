@@ -1,32 +1,11 @@
-from collections.abc import Iterator
-
-import pytest
-
 from dra_cluster import objects
 from dra_cluster.mirror import PODS
 from dra_cluster.objects import from_template
 from dra_cluster.witness import Witness
 from dra_cluster.world import World, devices
-from dra_controlplane.server import ControlPlane
 
 NODES, DEVICES_EACH = 4, 4
 PODS_EACH = 20
-
-
-@pytest.fixture
-def contest(world: World, control_plane: ControlPlane) -> Iterator[World]:
-    """Two schedulers over the same devices: a device may be in two claims, but never for good."""
-    world.is_contested = True
-    component = control_plane.start_scheduler()
-    yield world
-    component.kill()
-
-
-def bound_pods(world: World) -> list[str]:
-    """The names of the pods that are bound."""
-    return sorted(
-        pod["metadata"]["name"] for pod in world.mirror.items(PODS, world.namespace) if pod["spec"].get("nodeName")
-    )
 
 
 def crowd(world: World) -> None:
@@ -41,7 +20,7 @@ def crowd(world: World) -> None:
 
 def assert_all_used_once(world: World, witness: Witness) -> None:
     def is_so() -> bool:
-        return len(bound_pods(world)) == NODES * DEVICES_EACH and not witness.shared_now(world.driver)
+        return len(world.bound_pods()) == NODES * DEVICES_EACH and not witness.shared_now(world.driver)
 
     world.mirror.until(is_so, "every device to be in exactly one claim of a bound pod", seconds=60)
 
@@ -55,7 +34,7 @@ def test_two_schedulers_never_leave_a_device_in_two_claims(contest: World, witne
 def test_devices_that_come_free_go_to_one_of_two_schedulers(contest: World, witness: Witness) -> None:
     crowd(contest)
     assert_all_used_once(contest, witness)
-    for name in bound_pods(contest)[::2]:
+    for name in contest.bound_pods()[::2]:
         contest.remove(PODS, name)
 
     assert_all_used_once(contest, witness)

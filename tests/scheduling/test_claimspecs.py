@@ -170,32 +170,37 @@ BAD_CLAIMS = {
         'claim "train": a constraint is of an unknown kind, expected matchAttribute or distinctAttribute',
     ),
     "two alternatives of one name": (
-        claim_spec(listed(DeviceSubRequest("a", GPU_CLASS), DeviceSubRequest("a", GPU_CLASS))),
+        claim_spec(listed(DeviceSubRequest(GPU_CLASS, name="a"), DeviceSubRequest(GPU_CLASS, name="a"))),
         'claim "train": two of its requests, or two alternatives of one, have the same name',
     ),
     "no alternative has its class": (
-        claim_spec(listed(DeviceSubRequest("a", "gone"), DeviceSubRequest("b", "lost"))),
+        claim_spec(listed(DeviceSubRequest("gone", name="a"), DeviceSubRequest("lost", name="b"))),
         'claim "train" request "gpu/a": there is no DeviceClass "gone"',
     ),
     "an alternative of an unknown mode": (
-        claim_spec(listed(DeviceSubRequest("a", GPU_CLASS, allocation_mode="Some"))),
+        claim_spec(listed(DeviceSubRequest(GPU_CLASS, name="a", allocation_mode="Some"))),
         'claim "train" request "gpu/a": allocationMode is Some, expected ExactCount or All',
     ),
     "an alternative with a broken selector": (
         claim_spec(
-            listed(DeviceSubRequest("a", GPU_CLASS, selectors=(DeviceSelector(),)), DeviceSubRequest("b", GPU_CLASS))
+            listed(
+                DeviceSubRequest(GPU_CLASS, name="a", selectors=(DeviceSelector(),)),
+                DeviceSubRequest(GPU_CLASS, name="b"),
+            )
         ),
         'claim "train" request "gpu/a": selector 1 of the request does not compile: ',
     ),
     "every alternative too large": (
-        claim_spec(listed(DeviceSubRequest("a", GPU_CLASS, count=33), DeviceSubRequest("b", GPU_CLASS, count=500))),
+        claim_spec(
+            listed(DeviceSubRequest(GPU_CLASS, name="a", count=33), DeviceSubRequest(GPU_CLASS, name="b", count=500))
+        ),
         'claim "train": needs 33 devices, a claim holds at most 32',
     ),
 }
 
 SWITCHED_OFF = {
     "DRAPrioritizedList": (
-        claim_spec(listed(DeviceSubRequest("big", GPU_CLASS))),
+        claim_spec(listed(DeviceSubRequest(GPU_CLASS, name="big"))),
         'claim "train" request "gpu": firstAvailable needs feature DRAPrioritizedList, which is off',
     ),
     "DRAAdminAccess": (
@@ -228,7 +233,9 @@ def test_a_feature_that_is_off_is_refused_by_its_name(gate: str) -> None:
 
 def test_alternatives_that_no_node_can_serve_are_left_out_and_keep_their_rank() -> None:
     asked = listed(
-        DeviceSubRequest("a", "gone"), DeviceSubRequest("b", GPU_CLASS, count=33), DeviceSubRequest("c", GPU_CLASS)
+        DeviceSubRequest("gone", name="a"),
+        DeviceSubRequest(GPU_CLASS, name="b", count=33),
+        DeviceSubRequest(GPU_CLASS, name="c"),
     )
     (request_,) = parsed(claim_spec(asked)).requests
     assert [(one.name, request_.score_of(one)) for one in request_.alternatives] == [("gpu/c", 6)]

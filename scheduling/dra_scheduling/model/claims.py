@@ -29,14 +29,13 @@ class DeviceDerivedAttribute(Value, frozen=True):
     expression: str
 
 
-class ExactDeviceRequest(Value, frozen=True):
-    """A request for devices of one class. `count` matters in mode ExactCount only."""
+class _Wanted(Value, frozen=True):
+    """Devices of one class. `count` matters in mode ExactCount only."""
 
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = ""
     count: int = 0
-    admin_access: bool = False
     tolerations: tuple[Toleration, ...] = ()
     capacity: CapacityRequirements | None = None
     derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
@@ -52,27 +51,16 @@ class ExactDeviceRequest(Value, frozen=True):
         return self.count or 1
 
 
-class DeviceSubRequest(Value, frozen=True):
+class ExactDeviceRequest(_Wanted, frozen=True):
+    """A request without alternatives."""
+
+    admin_access: bool = False
+
+
+class DeviceSubRequest(_Wanted, frozen=True, kw_only=True):
     """One alternative of `firstAvailable`."""
 
     name: str
-    device_class_name: str = ""
-    selectors: tuple[DeviceSelector, ...] = ()
-    allocation_mode: str = ""
-    count: int = 0
-    tolerations: tuple[Toleration, ...] = ()
-    capacity: CapacityRequirements | None = None
-    derived_attributes: tuple[DeviceDerivedAttribute, ...] = ()
-
-    @property
-    def mode(self) -> str:
-        """`ExactCount` unless the alternative says otherwise, as the server defaults it."""
-        return self.allocation_mode or EXACT_COUNT
-
-    @property
-    def wanted(self) -> int:
-        """The number of devices in mode ExactCount; 0 means 1, as the server defaults it."""
-        return self.count or 1
 
 
 class DeviceRequest(Value, frozen=True):

@@ -117,6 +117,15 @@ def world(ground: World, proxy: Proxy, scheduler: RunningOperator, binder: Runni
     wait_for_rest(ground, scheduler, binder)
 
 
+@pytest.fixture
+def contest(world: World, control_plane: ControlPlane) -> Iterator[World]:
+    """kube-scheduler is at work on the same devices: one may be given out twice, but never for good."""
+    world.is_contested = True
+    component = control_plane.start_scheduler()
+    yield world
+    component.kill()
+
+
 def wait_for_rest(world: World, scheduler: RunningOperator, binder: RunningOperator) -> None:
     """Waits until nothing is under way or left over, and both count exactly the devices that the API says are taken."""
 

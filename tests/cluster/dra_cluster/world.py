@@ -145,6 +145,11 @@ class World:
         """Waits until a pod is bound, and returns its node."""
         return self.mirror.until(lambda: self.node_of(name), f"pod {name} to be bound", seconds=seconds)
 
+    def bound_pods(self) -> list[str]:
+        """The names of the pods that are bound, sorted."""
+        pods = self.mirror.items(PODS, self.namespace)
+        return sorted(pod["metadata"]["name"] for pod in pods if pod["spec"].get("nodeName"))
+
     def message(self, name: str) -> str:
         """Why a pod is pending, as its condition PodScheduled says."""
         conditions = (self.find_pod(name).get("status") or {}).get("conditions") or ()
