@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from dra_cluster.machines import DRIVERS, NODE_CLAIMS, OWN, TYPE_LABEL, TYPES, Machines
+from dra_cluster.planning import if_there
 from dra_cluster.world import NODES, SLICES
 from dra_controlplane.client import ApiError, Json, path_of
 
@@ -82,10 +83,10 @@ class Kwok:
 
     def leave(self) -> None:
         """Lets every machine of the test be removed."""
-        left = [name for name in self._claims if self.machines.get(name)]
-        for name in left:
-            self.end(name)
-        for name in left:
+        for name in self._claims:
+            with if_there():
+                self.end(name)
+        for name in self._claims:
             self.machines.gone(name)
 
     def _find(self, resource: str, name: str, namespace: str | None = None) -> Json:

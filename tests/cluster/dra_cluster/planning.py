@@ -1,7 +1,8 @@
 """NodePools and instance types of one test, and the NodeClaims that the scheduler makes of them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from dra_cluster import objects
 from dra_cluster.machines import DRIVERS, NODE_CLAIMS, OWN, POOLS, TYPE_LABEL, TYPES
@@ -12,6 +13,16 @@ from dra_controlplane.client import ApiError, Json, path_of
 NOMINATED = "dra-scheduler.dev/nominated-pods"
 POOL_LABEL = "karpenter.sh/nodepool"
 NOT_FOUND = 404
+
+
+@contextmanager
+def if_there() -> Iterator[None]:
+    """Ends the block without an error where an object is gone that a request in it is about."""
+    try:
+        yield
+    except ApiError as error:
+        if error.code != NOT_FOUND:
+            raise
 
 
 class Planning:
@@ -85,7 +96,7 @@ class Planning:
         for pod in self.api.items(PODS, namespace=self.world.namespace):
             self.world.remove(PODS, pod["metadata"]["name"])
         for claim in self.claims():
-            self.api.delete(NODE_CLAIMS, claim["metadata"]["name"])
+            self._end(NODE_CLAIMS, claim["metadata"]["name"])
 
     def leave(self) -> None:
         """Takes everything away, whatever it waits for."""
@@ -95,13 +106,15 @@ class Planning:
         for name in self._types:
             self._delete(TYPES, name)
 
+    def _end(self, resource: str, name: str) -> None:
+        """Deletes an object; the roles may have been faster."""
+        with if_there():
+            self.api.delete(resource, name)
+
     def _delete(self, resource: str, name: str) -> None:
-        try:
+        with if_there():
             self.api.delete(resource, name)
             self.api.patch(path_of(resource, name), {"metadata": {"finalizers": None}})
-        except ApiError as error:
-            if error.code != NOT_FOUND:
-                raise
 
     def _is_ours(self, claim: Json) -> bool:
         labels: Mapping[str, str] = claim["metadata"].get("labels") or {}

@@ -6,9 +6,9 @@ from dra_cluster import objects
 from dra_cluster.kwok import LEASES, PREFIX
 from dra_cluster.machines import NODE_CLAIMS, OWN, POOLS, TYPES
 from dra_cluster.mirror import PODS
-from dra_cluster.planning import NOT_FOUND, POOL_LABEL, Planning
+from dra_cluster.planning import POOL_LABEL, Planning, if_there
 from dra_cluster.world import NODES, SLICES
-from dra_controlplane.client import ApiError, Json, path_of
+from dra_controlplane.client import Json, path_of
 
 ROOT = "resource.kubernetes.io/pcieRoot"
 
@@ -163,7 +163,8 @@ class Scene(Planning):
         for pod in self.world.mirror.items(PODS, within):
             if pod["metadata"].get("finalizers"):
                 path = path_of(PODS, pod["metadata"]["name"], namespace=within)
-                self.api.patch(path, {"metadata": {"finalizers": None}})
+                with if_there():
+                    self.api.patch(path, {"metadata": {"finalizers": None}})
         self.api.request("DELETE", path_of(PODS, namespace=within), {"gracePeriodSeconds": 0})
         self.world.mirror.until(lambda: not self.world.mirror.items(PODS, within), "the pods to be gone", seconds=60)
 
@@ -207,10 +208,3 @@ class Scene(Planning):
     def _annotate(self, claim: str, faults: Mapping[str, str | None]) -> None:
         notes = {f"{PREFIX}{fault}": value for fault, value in faults.items()}
         self.api.patch(path_of(NODE_CLAIMS, claim), {"metadata": {"annotations": notes}})
-
-    def _end(self, resource: str, name: str) -> None:
-        try:
-            self.api.delete(resource, name)
-        except ApiError as error:
-            if error.code != NOT_FOUND:
-                raise
