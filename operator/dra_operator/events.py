@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from enum import StrEnum
 from http import HTTPStatus
 
@@ -17,7 +17,10 @@ from dra_operator.pacing import Clock, TokenBucket
 from dra_scheduling.wire import KubernetesObject
 
 COMPONENT = "dra-scheduler"
-MAX_WAITING = 1_000
+PER_SECOND = 50.0
+AT_ONCE = 300.0
+MAX_WAITING = 500
+"""So many notices of one reason wait to be written; more than that a server is too slow for."""
 MAX_REMEMBERED = 20_000
 MAX_MESSAGE = 1_024
 DEFAULT_NAMESPACE = "default"
@@ -80,29 +83,33 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recorder:
-    """Writes notices one after the other. Under load the normal ones are dropped first."""
+    """Writes notices one after the other, in the order in which they were told.
+
+    Every reason has limits of its own: many pods that are bound at once cost nobody the reason why another one waits.
+    """
 
     def __init__(self, api: Api, identity: str, clock: Clock) -> None:
         self._api = api
         self._identity = identity
         self._counts: OrderedDict[str, int] = OrderedDict()
-        self._waiting: asyncio.Queue[Notice] = asyncio.Queue(MAX_WAITING)
-        self._buckets = {
-            Severity.NORMAL: TokenBucket(rate=2, burst=20, clock=clock),
-            Severity.WARNING: TokenBucket(rate=20, burst=100, clock=clock),
-        }
+        self._clock = clock
+        self._waiting: asyncio.Queue[Notice] = asyncio.Queue()
+        self._left: Counter[str] = Counter()
+        self._buckets: dict[str, TokenBucket] = {}
 
     def tell(self, notice: Notice) -> None:
         """Write the notice soon, or never."""
-        if self._waiting.full() or not self._buckets[notice.severity].take():
+        if self._left[notice.reason] >= MAX_WAITING or not self._bucket(notice.reason).take():
             EVENTS.labels(notice.reason, "dropped").inc()
             return
+        self._left[notice.reason] += 1
         self._waiting.put_nowait(notice)
 
     async def run(self) -> None:
         """Write what is told, until cancelled."""
         while True:
             notice = await self._waiting.get()
+            self._left[notice.reason] -= 1
             try:
                 await self._write(notice)
             except ApiError as error:
@@ -111,6 +118,11 @@ class Recorder:
                     _log.debug("could not write an event", reason=notice.reason, error=str(error))
             else:
                 EVENTS.labels(notice.reason, "written").inc()
+
+    def _bucket(self, reason: str) -> TokenBucket:
+        if reason not in self._buckets:
+            self._buckets[reason] = TokenBucket(rate=PER_SECOND, burst=AT_ONCE, clock=self._clock)
+        return self._buckets[reason]
 
     async def _write(self, notice: Notice) -> None:
         name, path = notice.name, f"{notice.collection}/{notice.name}"

@@ -5,14 +5,20 @@ from dra_operating.api import ApiInMemory, Fault
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
 from dra_operator.api import Json
-from dra_operator.events import Notice, Recorder, Regarding, Severity
+from dra_operator.events import AT_ONCE, MAX_WAITING, PER_SECOND, Notice, Recorder, Regarding, Severity
 from dra_scheduling.testing import node, pod
 
 EVENTS = "/api/v1/namespaces/default/events"
 
 
-def notice(message: str = "no room", *, name: str = "p", severity: Severity = Severity.WARNING) -> Notice:
-    return Notice(regarding=Regarding.of(pod(name)), severity=severity, reason="FailedScheduling", message=message)
+def notice(
+    message: str = "no room",
+    *,
+    name: str = "p",
+    severity: Severity = Severity.WARNING,
+    reason: str = "FailedScheduling",
+) -> Notice:
+    return Notice(regarding=Regarding.of(pod(name)), severity=severity, reason=reason, message=message)
 
 
 class World:
@@ -28,6 +34,9 @@ class World:
 
     def events(self) -> list[Json]:
         return [value for path, value in self.api.objects.items() if "/events/" in path]
+
+    def count(self, reason: str) -> int:
+        return sum(int(event["count"]) for event in self.events() if event["reason"] == reason)
 
 
 @pytest.fixture
@@ -91,12 +100,36 @@ async def test_an_event_that_is_refused_is_dropped_and_the_next_written(world: W
     assert [event["involvedObject"]["name"] for event in world.events()] == ["second"]
 
 
-async def test_good_news_gives_way_to_bad_news_under_load(world: World) -> None:
-    good = [notice(name=f"good-{number}", severity=Severity.NORMAL) for number in range(50)]
-    bad = [notice(name=f"bad-{number}") for number in range(50)]
+async def test_many_pods_that_are_bound_cost_nobody_the_reason_why_another_waits(world: World) -> None:
+    bound = [notice(name=f"bound-{number}", reason="Bound", severity=Severity.NORMAL) for number in range(1_000)]
+    waiting = notice(name="waiting", reason="BindingConditionsPending", severity=Severity.NORMAL)
+    await world.tell(*bound, waiting)
 
-    await world.tell(*good)
-    await world.tell(*bad)
+    assert world.count("Bound") == AT_ONCE
+    assert world.count("BindingConditionsPending") == 1
 
-    names = [event["involvedObject"]["name"].partition("-")[0] for event in world.events()]
-    assert (names.count("good"), names.count("bad")) == (20, 50)
+
+async def test_a_reason_is_told_of_again_when_some_time_has_passed(world: World) -> None:
+    many = [notice(name=f"p-{number}") for number in range(1_000)]
+    await world.tell(*many)
+    world.clock.advance(2)
+    await world.tell(*many)
+
+    assert world.count("FailedScheduling") == AT_ONCE + 2 * PER_SECOND
+
+
+async def test_of_each_reason_so_much_waits_for_a_slow_server_and_no_more(world: World) -> None:
+    for number in range(1_000):
+        world.clock.advance(1)
+        world.recorder.tell(notice(name=f"p-{number}"))
+    await world.tell(notice(name="other", reason="BindFailed"))
+
+    assert world.count("FailedScheduling") == MAX_WAITING
+    assert world.count("BindFailed") == 1
+
+
+async def test_events_are_written_in_the_order_in_which_they_were_told(world: World) -> None:
+    reasons = ["Bound", "BindFailed", "Bound", "FailedScheduling"]
+    await world.tell(*(notice(name=f"p-{number}", reason=reason) for number, reason in enumerate(reasons)))
+
+    assert [event["reason"] for event in world.events()] == reasons
