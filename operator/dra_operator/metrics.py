@@ -56,6 +56,9 @@ API_REQUESTS = Counter(
     "dra_api_requests", "Requests to the API server, watches left out.", ["verb", "resource", "code"], registry=REGISTRY
 )
 WATCH_EVENTS = Counter("dra_watch_events", "Events of watches.", ["resource", "novelty"], registry=REGISTRY)
+WATCH_VERSION = Gauge(
+    "dra_watch_version", "Resource version up to which every change was taken in.", ["resource"], registry=REGISTRY
+)
 REPAIRS = Counter(
     "dra_watch_repairs", "Objects that a watch had missed something about.", ["resource"], registry=REGISTRY
 )

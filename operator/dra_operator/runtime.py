@@ -5,6 +5,7 @@ import gc
 import signal
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ from dra_operator.kinds import Kind, Resource
 from dra_operator.kwok.role import KwokRole
 from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
-from dra_operator.metrics import DEVICES_TAKEN
+from dra_operator.metrics import DEVICES_TAKEN, WATCH_VERSION
 from dra_operator.nodeclaims.role import NodeClaimsRole
 from dra_operator.pacing import Clock, LevelGate
 from dra_operator.permissions import missing, needed, optional, unserved
@@ -89,7 +90,7 @@ class Runtime:
         self.view = ClusterView(
             self.cache,
             scheduler_name=settings.scheduler_name,
-            progress=lambda: self.watches[ResourceClaim].progress,
+            progress=partial(self._progress, ResourceClaim),
             clock=self._clock,
             features=settings.feature_gates,
         )
@@ -171,8 +172,13 @@ class Runtime:
         self._intake = Intake(self.cache, self.watches, bad_input, (self.view, advice, *self._roles.values()))
         api.learn = self._intake.learn
         DEVICES_TAKEN.set_function(self.view.devices_taken)
+        for resource in self.watches.resources:
+            WATCH_VERSION.labels(resource.plural).set_function(partial(self._progress, resource.kind))
         audit = Audit(api, self.cache, self.watches, self._intake)
         self._spawn(recorder.run(), self.access.run(), audit.run(), self._watch_the_watches(), self._go(api))
+
+    def _progress(self, kind: Kind) -> int:
+        return self.watches[kind].progress
 
     def _role(self, role: Role, api: HttpApi, recorder: Recorder, leadership: Leadership) -> RunningRole | None:
         if role is Role.SCHEDULER:
