@@ -75,13 +75,17 @@ def _overdraft(
 
     Whoever does not give way counts, even beyond the limit. A claim in use draws nothing more for one more pod.
     """
-    counted: dict[str, int] = {}
+    drawing = _drawing(ours, account, view)
+    if sum({part: amount for _, parts in drawing for part, amount in parts.items()}.values()) <= limit:
+        return
+    counted: set[str] = set()
+    total = 0
     before: ResourceClaim | None = None
     has_ours = False
-    for claim in _in_order(ours, account, view, scheduler_name):
+    for claim, parts in sorted(drawing, key=lambda one: _rank(one[0], view, scheduler_name)):
         is_waiting, is_ours, *_ = _rank(claim, view, scheduler_name)
-        after = counted | drawn(claim.status.allocation, account, view)
-        is_over = sum(after.values()) > limit
+        more = sum(amount for part, amount in parts.items() if part not in counted)
+        is_over = total + more > limit
         if claim is ours:
             if is_over and is_waiting and before is not None:
                 yield Conflict(ours, before, account, is_lost=True)
@@ -91,13 +95,16 @@ def _overdraft(
         elif is_over and has_ours:
             yield Conflict(ours, claim, account, is_lost=False)
         if not (is_over and is_waiting and is_ours):
-            counted, before = after, claim
+            counted.update(parts)
+            total += more
+            before = claim
 
 
-def _in_order(ours: ResourceClaim, account: Account, view: View, scheduler_name: str) -> list[ResourceClaim]:
+def _drawing(ours: ResourceClaim, account: Account, view: View) -> list[tuple[ResourceClaim, dict[str, int]]]:
+    """Return the claims that draw from the account, ours among them as we wrote it, and what they draw by part."""
     claims = {claim.metadata.uid: claim for claim in view.claims_drawing(account)} | {ours.metadata.uid: ours}
-    drawing = (claim for claim in claims.values() if drawn(claim.status.allocation, account, view))
-    return sorted(drawing, key=lambda claim: _rank(claim, view, scheduler_name))
+    drawing = ((claim, drawn(claim.status.allocation, account, view)) for claim in claims.values())
+    return [(claim, parts) for claim, parts in drawing if parts]
 
 
 def drawn(allocation: AllocationResult | None, account: Account, view: View) -> dict[str, int]:

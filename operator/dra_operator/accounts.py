@@ -43,3 +43,13 @@ class Accounts:
         pool = self._pools.find(account.pool)
         name, _, counters = account.name.partition(SEPARATOR)
         return pool.totals.get((counters, name)) if pool is not None else None
+
+    def drawers(self, account: Account) -> Iterator[DeviceID]:
+        """Yield the published devices that may draw from the account: of a counter, those that name its counter set."""
+        if account.device:
+            yield DeviceID(*account.pool, account.device)
+            return
+        pool = self._pools.find(account.pool)
+        counters = account.name.partition(SEPARATOR)[2]
+        for name in pool.current.drawing_from(counters) if pool is not None else ():
+            yield DeviceID(*account.pool, name)

@@ -43,7 +43,6 @@ class ClusterView:
         self._pools = PoolIndex(features)
         self._accounts = Accounts(self._pools)
         self._claims_by_device: Index[DeviceID] = Index()
-        self._claims_by_pool: Index[PoolKey] = Index()
         self._claims_by_pod: Index[str] = Index()
         self._requests_by_device: Index[DeviceID] = Index()
         self._requests_by_pod: Index[str] = Index()
@@ -75,7 +74,6 @@ class ClusterView:
         match value:
             case ResourceClaim():
                 self._claims_by_device.set(value.key, ())
-                self._claims_by_pool.set(value.key, ())
                 self._claims_by_pod.set(value.key, ())
             case BindRequest():
                 self._requests_by_device.set(value.key, ())
@@ -130,10 +128,9 @@ class ClusterView:
         return self._accounts.limit(account)
 
     def claims_drawing(self, account: Account) -> Iterator[ResourceClaim]:
-        """Yield the claims that may draw from the account."""
-        if account.device:
-            return self.claims_holding(DeviceID(*account.pool, account.device))
-        return self._claims_in(self._claims_by_pool, account.pool)
+        """Yield the claims that may draw from the account, one of several devices more than once."""
+        for device in self._accounts.drawers(account):
+            yield from self.claims_holding(device)
 
     def claims_of_pod(self, uid: str) -> Iterator[ResourceClaim]:
         """Yield the claims that this pod controls or is in reservedFor of."""
@@ -197,7 +194,6 @@ class ClusterView:
         devices = devices_of(claim.status.allocation)
         if self._claims_by_device.set(claim.key, devices) and devices:
             self._unjudged[claim.key] = self._clock()
-        self._claims_by_pool.set(claim.key, (device.pool_key for device in devices))
         self._claims_by_pod.set(claim.key, (uid for _, uid in consumer_keys(claim)))
 
     def _judge(self, key: ObjectKey, taken: float) -> None:

@@ -93,3 +93,22 @@ def test_there_is_no_limit_to_what_is_not_published() -> None:
 
     assert (accounts.limit(MEMORY), accounts.limit(SLOTS)) == (None, None)
     assert drawn(accounts, share("a", "")) == []
+
+
+def test_only_the_devices_of_its_set_are_asked_who_draws_from_a_counter() -> None:
+    accounts = over(partitioned(), shareable())
+    other = Account(POOL, "slots of counter set another")
+
+    assert [device.device for device in accounts.drawers(SLOTS)] == ["a", "b"]
+    assert [device.device for device in accounts.drawers(MEMORY)] == ["gpu-0"]
+    assert list(accounts.drawers(other)) == []
+
+
+def test_who_draws_is_asked_anew_after_a_change_of_the_pool() -> None:
+    pools = PoolIndex()
+    pools.apply(partitioned())
+    accounts = Accounts(pools)
+    assert [device.device for device in accounts.drawers(SLOTS)] == ["a", "b"]
+    pools.apply(partitioned(published=[("c", 1)]))
+
+    assert [device.device for device in accounts.drawers(SLOTS)] == ["c"]

@@ -1,6 +1,6 @@
 """The slices of one pool, by generation: whether they are all there and fit together, and what a node sees of them."""
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from dra_scheduling.features import COMPATIBILITY_GROUPS, PARTITIONABLE_DEVICES, Features
@@ -21,6 +21,7 @@ class Generation:
     """The slices of one pool that carry one generation number, with what tells whether they are all there."""
 
     __slots__ = (
+        "_drawers",
         "_has_counters",
         "_has_groups",
         "anchored",
@@ -48,6 +49,7 @@ class Generation:
         """Slices with compatibility groups while that feature is off."""
         self.counters = CounterBook()
         self.version = object()
+        self._drawers: dict[str, list[str]] | None = None
         self.anchored: dict[str, dict[str, Piece]] = {}
         self.wide: dict[Placements, dict[str, Piece]] = {}
         self.views: dict[tuple[tuple[str, int], ...], NodePool] = {}
@@ -95,6 +97,7 @@ class Generation:
         """Drop what nodes see: the slices, or the taints on their devices, changed."""
         self.views.clear()
         self.version = object()
+        self._drawers = None
 
     def problem(self) -> Problem | None:
         """Return why the devices must not be handed out, or None."""
@@ -121,6 +124,15 @@ class Generation:
         """Return the device of that name."""
         homes = self.homes.get(name)
         return None if not homes else homes[0].devices[number_of(homes[0], name)]
+
+    def drawing_from(self, counter_set: str) -> Sequence[str]:
+        """Return the names of the devices that draw from the counter set."""
+        if self._drawers is None:
+            self._drawers = {}
+            for name, homes in self.homes.items():
+                for consumption in homes[0].devices[number_of(homes[0], name)].consumes_counters:
+                    self._drawers.setdefault(consumption.counter_set, []).append(name)
+        return self._drawers.get(counter_set, ())
 
     def view(self, pool: "Pool", place: NodePlace) -> NodePool:
         """Return the pool as the node sees it; nodes that reach the same devices get the same object."""
