@@ -9,7 +9,9 @@ from typing import Protocol
 
 from aiohttp import web
 
-HOLD_SECONDS = 60.0
+from dra_controlplane.waiting import PATIENCE
+
+HOLD_SECONDS = 120.0
 BESIDES = frozenset({"events", "leases", "selfsubjectaccessreviews"})
 REASONS = {401: "Unauthorized", 409: "Conflict", 410: "Expired", 429: "TooManyRequests", 500: "InternalError"}
 
@@ -77,7 +79,7 @@ class Rule:
         self._hit.set()
         return True
 
-    def wait(self, seconds: float = 20.0) -> None:
+    def wait(self, seconds: float = PATIENCE) -> None:
         """Waits for the first hit.
 
         Raises:
@@ -152,7 +154,7 @@ class Hold:
 
         return act
 
-    def reached(self, seconds: float = 20.0) -> None:
+    def reached(self, seconds: float = PATIENCE) -> None:
         """Waits until a request is held.
 
         Raises:

@@ -4,9 +4,11 @@ import http.client
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Self, TypeVar
 
 from dra_controlplane.client import ApiClient, ApiError, Json
+from dra_controlplane.waiting import PATIENCE
 
 Answer = TypeVar("Answer")
 Change = Callable[[str, Json], None]
@@ -28,6 +30,7 @@ class Mirror:
         self._objects: dict[str, dict[tuple[str, str], Json]] = {kind: {} for kind in kinds}
         self._history: dict[str, list[tuple[str, Json]]] = {kind: [] for kind in kinds}
         self._listeners: dict[str, list[Change]] = {kind: [] for kind in kinds}
+        self._reached: dict[str, int] = dict.fromkeys(kinds, 0)
         self._is_over = False
 
     def __enter__(self) -> Self:
@@ -65,7 +68,7 @@ class Mirror:
             for kind, events in self._history.items():
                 self._history[kind] = [one for one in events if one[1]["metadata"].get("namespace") != namespace]
 
-    def until(self, question: Callable[[], Answer | None], what: str, *, seconds: float = 30.0) -> Answer:
+    def until(self, question: Callable[[], Answer | None], what: str, *, seconds: float = PATIENCE) -> Answer:
         """The first answer that is true in itself, asked for at every event.
 
         Raises:
@@ -81,6 +84,22 @@ class Mirror:
                 self._changed.wait(min(left, 0.25))
         return answer
 
+    def catch_up(self, namespace: str) -> None:
+        """Waits until all that has happened in a namespace up to now is seen, in every kind.
+
+        Each kind has a watch of its own: of what was written first the news may come last.
+        """
+        for kind in self._objects:
+            listed = self._api.list(kind, namespace=namespace)
+            self.until(partial(self._has_seen, kind, namespace, listed), f"the {kind} of {namespace} to be seen")
+
+    def _has_seen(self, kind: str, namespace: str, listed: Json) -> bool:
+        """Whether everything on a list was seen as it is there, and the end of everything that is not."""
+        names = {item["metadata"]["name"] for item in listed["items"]}
+        gone = (one for one in self.items(kind, namespace) if one["metadata"]["name"] not in names)
+        newest = max((_version(item) for item in listed["items"]), default=0)
+        return self._reached[kind] >= newest and not any(_version(one) <= _version(listed) for one in gone)
+
     def _follow(self, kind: str) -> None:
         while not self._is_over:
             try:
@@ -93,11 +112,13 @@ class Mirror:
     def _start(self, kind: str) -> str:
         listed = self._api.list(kind)
         present = {_key(item): item for item in listed["items"]}
-        for key, gone in list(self._objects[kind].items()):
-            if key not in present:
-                self._take(kind, "DELETED", gone)
-        for item in present.values():
-            self._take(kind, "ADDED", item)
+        with self._changed:
+            for key, gone in list(self._objects[kind].items()):
+                if key not in present:
+                    self._take(kind, "DELETED", gone)
+            for item in present.values():
+                self._take(kind, "ADDED", item)
+            self._reached[kind] = _version(listed)
         return str(listed["metadata"]["resourceVersion"])
 
     def _watch(self, kind: str, version: str) -> str:
@@ -116,6 +137,7 @@ class Mirror:
             else:
                 self._objects[kind][_key(value)] = value
             self._history[kind].append((event, value))
+            self._reached[kind] = max(self._reached[kind], _version(value))
             for listener in self._listeners[kind]:
                 listener(event, value)
             self._changed.notify_all()
@@ -123,3 +145,7 @@ class Mirror:
 
 def _key(value: Json) -> tuple[str, str]:
     return value["metadata"].get("namespace") or "", value["metadata"]["name"]
+
+
+def _version(value: Json) -> int:
+    return int(value["metadata"]["resourceVersion"])

@@ -21,7 +21,7 @@ from dra_controlplane.waiting import wait_until
 
 BY_PROGRAM = (sys.executable, "-m", "dra_operator")
 BY_KOPF = (sys.executable, "-m", "kopf", "run", "-m", "dra_operator", "--all-namespaces", "--standalone")
-READY_SECONDS = 60.0
+READY_SECONDS = 90.0
 
 
 class RunningOperator:
@@ -109,7 +109,7 @@ class RunningOperator:
         process = self._running()
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        return process.wait(timeout=30), time.monotonic() - started
+        return process.wait(timeout=60), time.monotonic() - started
 
     def pause(self) -> None:
         """Freezes the process."""

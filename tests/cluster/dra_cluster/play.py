@@ -16,7 +16,6 @@ from dra_scheduling.wire import read_as
 
 ORDER = ("Namespace", "PriorityClass", "DeviceClass", "Node", "ResourceSlice", "ResourceClaimTemplate", "ResourceClaim")
 HOME = "default"
-DECIDED_SECONDS = 10.0
 
 
 class Play:
@@ -39,7 +38,7 @@ class Play:
             self._create(body)
 
     def pods_come(self) -> list[str]:
-        """Creates the pods and returns what is not as the case expects it, after 10 s of the first such pod.
+        """Creates the pods and returns what is not as the case expects it, of the first such pod.
 
         One comes after the other, each decided before the next: in the order of one cycle over all of them.
         """
@@ -71,7 +70,7 @@ class Play:
             return self._complaints(pod) + list(not_carried_out(self._world, pod))
 
         try:
-            self._world.mirror.until(lambda: not wrong(), f"{pod} to be settled", seconds=DECIDED_SECONDS)
+            self._world.mirror.until(lambda: not wrong(), f"{pod} to be settled")
         except TimeoutError:
             return wrong()
         return []

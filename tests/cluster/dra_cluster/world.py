@@ -7,6 +7,7 @@ from dra_cluster import objects
 from dra_cluster.mirror import BIND_REQUESTS, CLAIMS, EVENTS, PODS, Mirror
 from dra_cluster.witness import SPECIAL, exclusive_devices, named_special_claim, phase_of
 from dra_controlplane.client import ApiClient, ApiError, Json, path_of
+from dra_controlplane.waiting import PATIENCE
 
 NODES = "v1/nodes"
 SLICES = "resource.k8s.io/v1/resourceslices"
@@ -141,9 +142,11 @@ class World:
         """The node that a pod is bound to, empty while it is not."""
         return str((self.find_pod(name).get("spec") or {}).get("nodeName") or "")
 
-    def bound(self, name: str, *, seconds: float = 30.0) -> str:
-        """Waits until a pod is bound, and returns its node."""
-        return self.mirror.until(lambda: self.node_of(name), f"pod {name} to be bound", seconds=seconds)
+    def bound(self, name: str, *, seconds: float = PATIENCE) -> str:
+        """Waits until a pod is bound and whatever was written before is seen, and returns its node."""
+        node = self.mirror.until(lambda: self.node_of(name), f"pod {name} to be bound", seconds=seconds)
+        self.mirror.catch_up(self.namespace)
+        return node
 
     def bound_pods(self) -> list[str]:
         """The names of the pods that are bound, sorted."""
@@ -156,19 +159,17 @@ class World:
         found = [one for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False"]
         return str(found[0].get("message") or "") if found else ""
 
-    def pending(self, name: str, *texts: str, seconds: float = 30.0) -> str:
+    def pending(self, name: str, *texts: str, seconds: float = PATIENCE) -> str:
         """Waits until a pod says why it is pending, with all of the texts, and returns the message."""
 
         def says() -> str:
             message = self.message(name)
-            return message if all(text in message for text in texts) else ""
+            return message if all(text in message for text in texts) and not self.node_of(name) else ""
 
         try:
-            message = self.mirror.until(says, f"pod {name} to be pending with {texts}", seconds=seconds)
+            return self.mirror.until(says, f"pod {name} to be pending with {texts}", seconds=seconds)
         except TimeoutError as error:
-            raise TimeoutError(f"{error}; it says {self.message(name)!r}") from None
-        assert self.node_of(name) == "", f"pod {name} is bound"
-        return message
+            raise TimeoutError(f"{error}; it is on {self.node_of(name)!r} and says {self.message(name)!r}") from None
 
     def claim(self, name: str) -> Json:
         """A claim as last seen; empty if there is none."""
@@ -210,13 +211,15 @@ class World:
         """The BindRequest of a pod, as last seen; empty if there is none."""
         return self.mirror.find(BIND_REQUESTS, self.namespace, pod) or {}
 
-    def ended(self, pod: str, phase: str = "Succeeded", *, seconds: float = 30.0) -> Json:
-        """Waits until the BindRequest of a pod has ended that way, and returns it."""
-        return self.mirror.until(
+    def ended(self, pod: str, phase: str = "Succeeded", *, seconds: float = PATIENCE) -> Json:
+        """Waits until the BindRequest of a pod has ended that way and all before is seen, and returns it."""
+        request = self.mirror.until(
             lambda: self.request(pod) if phase_of(self.request(pod) or {"spec": {}}) == phase else None,
             f"the BindRequest of {pod} to be {phase}",
             seconds=seconds,
         )
+        self.mirror.catch_up(self.namespace)
+        return request
 
     def events(self, name: str, reason: str = "") -> tuple[Json, ...]:
         """The Events about an object of that name, of one reason or of any."""
@@ -228,13 +231,15 @@ class World:
         )
 
     def told(self, name: str, reason: str, *texts: str) -> str:
-        """Waits for an Event about an object with all of the texts, and returns its message."""
+        """Waits for an Event about an object with all of the texts and for all before, and returns its message."""
 
         def says() -> str:
             messages = [str(event.get("message")) for event in self.events(name, reason)]
             return next((message for message in messages if all(text in message for text in texts)), "")
 
-        return self.mirror.until(says, f"an event {reason} about {name} with {texts}")
+        message = self.mirror.until(says, f"an event {reason} about {name} with {texts}")
+        self.mirror.catch_up(self.namespace)
+        return message
 
 
 def devices(claim: Json) -> list[str]:

@@ -6,8 +6,11 @@ from typing import TypeVar
 
 Answer = TypeVar("Answer")
 
+# A slow machine may need long for what others do in a moment; where all is well nobody waits for it.
+PATIENCE = 60.0
 
-def wait_until(question: Callable[[], Answer | None], what: str, *, seconds: float = 30.0) -> Answer:
+
+def wait_until(question: Callable[[], Answer | None], what: str, *, seconds: float = PATIENCE) -> Answer:
     """The first answer that is true in itself, asked for every 50 ms.
 
     Raises:
