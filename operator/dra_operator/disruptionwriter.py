@@ -11,10 +11,11 @@ from dra_binder.errors import ApiError, ConflictError, MissingError
 from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Notice, Recorder, Regarding, Severity
-from dra_operator.kinds import NODE_CLAIMS, NODES
+from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
 from dra_operator.kube.ports import MERGE_PATCH
 from dra_operator.logs import log
 from dra_operator.nodeclaimwriter import Server
+from dra_operator.sight import Sight, on_node
 from dra_scheduling.disruption import Close, Create, GiveUp, Mark, Remove, Reopen, Stay, Step
 from dra_scheduling.disruption.records import RETRY_AFTER
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
@@ -45,6 +46,7 @@ class DisruptionWriter:
     ) -> None:
         self._server = server
         self._cache = cache
+        self._sight = Sight(server, cache)
         self._recorder = recorder
         self._carried = carried
         self._may_write = may_write
@@ -118,6 +120,8 @@ class DisruptionWriter:
         self._server.learn(await self._server.request("PATCH", path, body, content_type=MERGE_PATCH))
 
     async def _delete(self, claim: NodeClaim) -> None:
+        if claim.status.node_name and not await self._sight.has_all(PODS, on_node(claim.status.node_name)):
+            raise ConflictError("delete nodeclaim", 409, message="pods on its node have not been seen yet")
         # Whatever was written since the decision may speak against it.
         meta = claim.metadata
         preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}

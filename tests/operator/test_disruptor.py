@@ -16,7 +16,7 @@ from dra_operator.cycle import Lead, SchedulerCore
 from dra_operator.disruption import MOST_TOLD, TOLD_SECONDS, Carried, Disruptor, Told
 from dra_operator.disruptionwriter import DisruptionWriter
 from dra_operator.events import Notice, Recorder, Severity
-from dra_operator.kinds import NODE_CLAIMS, NODES
+from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
 from dra_scheduling.disruption import Kept, Stay
 from dra_scheduling.disruption.records import annotated
 from dra_scheduling.inventory.replacements import DISRUPTION
@@ -37,6 +37,7 @@ class Server:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.objects: dict[str, Json] = {}
+        self.lists: dict[str, Json] = {}
         self.writes: list[str] = []
         self.fails_at = -1
         self.fails_late = False
@@ -58,9 +59,10 @@ class Server:
 
     async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
         if method == "GET":
-            if path not in self.objects:
+            found = self.lists.get(path) or self.objects.get(path)
+            if found is None:
                 raise MissingError("get", 404)
-            return copy.deepcopy(self.objects[path])
+            return copy.deepcopy(found)
         number = len(self.writes)
         self.writes.append(f"{method} {path.rpartition('/')[2]}")
         if number == self.fails_at and not self.fails_late:
@@ -185,6 +187,18 @@ async def test_a_node_is_replaced_and_deleted_and_people_are_told(world: World) 
         ("claim-a", "Disrupted"),
     ]
     assert "Node is to go (Underutilized): for 1 instead of 3.5 an hour" in world.recorder.told[0][2]
+
+
+async def test_no_node_goes_while_the_server_has_pods_on_it_that_have_not_been_seen(world: World) -> None:
+    unseen = {"metadata": {"name": "late", "namespace": "default", "uid": "u", "resourceVersion": "1"}, "spec": {}}
+    path = f"{PODS.path}?fieldSelector=spec.nodeName%3Da"
+    world.server.lists[path] = {"items": [unseen]}
+    await world.pass_time(10)
+    assert "claim-a" in world.claims()
+    world.server.lists.clear()
+    await world.pass_time(10)
+
+    assert "claim-a" not in world.claims()
 
 
 @pytest.mark.parametrize("is_late", [False, True])

@@ -1,15 +1,28 @@
 """Machines for NodeClaims, from the launch to the end, over a server that may fail."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
 from dra_binder.errors import ApiError, ConflictError, UnclearError
-from dra_operating.machines import LEASES, NODE_CLAIMS, NODES, PODS, SLICES, Machines, nth_write, writes_to
+from dra_operating.machines import (
+    LEASES,
+    NODE_CLAIMS,
+    NODES,
+    PODS,
+    SLICES,
+    TYPES,
+    Fault,
+    Machines,
+    nth_write,
+    writes_to,
+)
 
 CLAIM = f"{NODE_CLAIMS}/n"
 NODE = f"{NODES}/n"
 POD = f"{PODS}/p"
+PODS_OF_NODE = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"
 UNPUBLISHED = "kwok.dra-scheduler.dev/unpublished"
 
 
@@ -20,6 +33,18 @@ def is_up(machines: Machines) -> bool:
 def is_gone(machines: Machines) -> bool:
     finalizers: list[str] = machines.get(CLAIM)["metadata"]["finalizers"]
     return finalizers == ["karpenter.sh/termination"]
+
+
+def on_first_question(path: str, happens: Callable[[], None]) -> Fault:
+    """Something happens just before the server answers a question for the first time."""
+    left = [happens]
+
+    def fault(method: str, asked: str) -> ApiError | None:
+        if (method, asked) == ("GET", path) and left:
+            left.pop()()
+        return None
+
+    return fault
 
 
 def what_is_left(machines: Machines) -> list[str]:
@@ -313,3 +338,59 @@ async def test_a_replica_that_does_not_lead_writes_nothing_until_it_does() -> No
         assert machines.server.writes == []
         machines.leadership.take()
         await machines.until(machines.slices)
+
+
+@pytest.mark.parametrize("types", [(), ({"available": False},)], ids=["no type", "no offering"])
+async def test_no_node_claim_is_refused_for_a_type_that_has_not_been_seen(types: tuple[dict[str, bool], ...]) -> None:
+    machines = Machines()
+    for offering in types:
+        machines.instance_type(count=130, offerings=[{"zone": "a", "price": 1, **offering}])
+    async with machines.role():
+        with machines.behind("InstanceType"):
+            machines.instance_type(count=130)
+            machines.claim()
+            await machines.until(lambda: ("GET", TYPES) in machines.server.requests)
+        await machines.until(lambda: is_up(machines))
+
+    assert machines.notices.told == []
+
+
+async def test_a_type_that_comes_while_the_server_is_asked_is_taken() -> None:
+    machines = Machines()
+    async with machines.role():
+        machines.server.before = on_first_question(TYPES, lambda: machines.instance_type(count=130))
+        machines.claim()
+        await machines.until(lambda: is_up(machines))
+
+    assert machines.notices.told == []
+
+
+async def test_slices_stay_while_the_server_has_a_node_that_has_not_been_seen() -> None:
+    machines = Machines()
+    machines.instance_type(count=130)
+    machines.claim()
+    async with machines.role():
+        await machines.until(lambda: is_up(machines))
+    before = [machines.get(f"{SLICES}/{name}")["metadata"]["uid"] for name in machines.server.names(SLICES)]
+    machines.server.requests.clear()
+    with machines.behind("Node"):
+        async with machines.role():
+            await machines.until(lambda: ("GET", NODE) in machines.server.requests)
+
+    assert [machines.get(f"{SLICES}/{name}")["metadata"]["uid"] for name in machines.server.names(SLICES)] == before
+
+
+async def test_a_machine_goes_with_the_pods_that_have_not_been_seen_yet() -> None:
+    machines = Machines()
+    machines.instance_type()
+    machines.claim()
+    async with machines.role():
+        await machines.until(machines.slices)
+        with machines.behind("Pod"):
+            machines.pod()
+            machines.end_claim()
+            await machines.until(lambda: ("GET", PODS_OF_NODE) in machines.server.requests)
+            assert machines.get(NODE)
+        await machines.until(lambda: is_gone(machines))
+
+    assert machines.server.names(PODS) == []

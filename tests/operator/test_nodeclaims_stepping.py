@@ -81,14 +81,6 @@ async def test_a_deletion_is_told_when_it_has_happened(desk: Desk) -> None:
     assert desk.recorder.told == [("NodeClaim", "Why", "because")]
 
 
-async def test_a_claim_whose_node_is_there_after_all_stays(desk: Desk) -> None:
-    desk.server.put(NODE, {"metadata": {"name": "n1"}, "spec": {"providerID": ""}})
-    await desk.stepper.take(desk.claim, Delete(notices=(REASON,), unless_node="n1"), None)
-
-    assert CLAIM in desk.server.objects
-    assert desk.recorder.told == []
-
-
 async def test_what_the_server_refuses_for_good_is_told_once(desk: Desk) -> None:
     desk.server.refusals[NODE] = ApiError("patch", 422, reason="Invalid", message="taints[1]: Duplicate value")
     for _ in range(2):

@@ -108,6 +108,15 @@ async def test_a_claim_that_is_gone_need_not_be_deleted(server: RequestsInMemory
     assert server.objects == {}
 
 
+async def test_a_claim_that_has_changed_meanwhile_is_not_deleted(server: RequestsInMemory) -> None:
+    value = claim(server)
+    server.put(CLAIM, {**write(value), "metadata": {"name": "c1", "uid": "uid-c1", "resourceVersion": "2"}})
+
+    with pytest.raises(ConflictError):
+        await Writer(server, ManualClock()).delete(value)
+    assert CLAIM in server.objects
+
+
 async def test_a_pause_that_is_over_is_taken_out(server: RequestsInMemory) -> None:
     path = "/apis/dra-scheduler.dev/v1alpha1/instancetypes/t"
     status = {"deviceFailures": 2, "retryAfter": "2026-01-01T00:00:00Z", "deviceCount": 8}
@@ -162,11 +171,3 @@ async def test_a_pod_of_the_same_name_is_neither_evicted_nor_deleted(server: Req
     assert await Writer(server, ManualClock()).evict(pod("p")) is None
     await Writer(server, ManualClock()).end(pod("p"))
     assert POD in server.objects
-
-
-async def test_a_node_is_there_only_as_that_machine(server: RequestsInMemory) -> None:
-    node(server)
-
-    assert await Writer(server, ManualClock()).has_node("n1", "p")
-    assert not await Writer(server, ManualClock()).has_node("n1", "another")
-    assert not await Writer(server, ManualClock()).has_node("n2", "p")

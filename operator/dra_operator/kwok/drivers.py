@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator
 
+from dra_operator.kinds import NODES
 from dra_operator.kwok.behaviour import Behaviour
 from dra_operator.kwok.instances import Catalogue
 from dra_operator.kwok.pauses import Pauses
 from dra_operator.kwok.places import Places
 from dra_operator.kwok.pools import Publish, Withdraw, next_change, wanted
 from dra_operator.kwok.writer import Writer
+from dra_operator.sight import BEHIND_SECONDS, Sight
 
 
 class Drivers:
     """`look` returns after how many seconds to look again, 0 if only news can change anything."""
 
-    __slots__ = ("_catalogue", "_pauses", "_places", "_writer")
+    __slots__ = ("_catalogue", "_pauses", "_places", "_sight", "_writer")
 
-    def __init__(self, writer: Writer, *, places: Places, catalogue: Catalogue, pauses: Pauses) -> None:
+    def __init__(self, writer: Writer, *, places: Places, catalogue: Catalogue, pauses: Pauses, sight: Sight) -> None:
+        self._sight = sight
         self._writer = writer
         self._places = places
         self._catalogue = catalogue
@@ -30,6 +33,9 @@ class Drivers:
 
     async def look(self, name: str, driver: str, behaviour: Behaviour) -> float:
         """Make the next write of a pool. Raises `ApiError`."""
+        is_left = not self._places.has_node(name) and self._places.slices(name, driver)
+        if is_left and not await self._sight.has(NODES, name):
+            return BEHIND_SECONDS
         change = self._change(name, driver, behaviour)
         if isinstance(change, Withdraw):
             await self._writer.withdraw(change)

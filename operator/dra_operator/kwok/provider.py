@@ -1,6 +1,7 @@
 """Machines for NodeClaims: launched, up as nodes, and gone again. Each look takes the next step that the API shows."""
 
 from dra_operator.events import Notice, Recorder, Regarding, Severity
+from dra_operator.kinds import INSTANCE_TYPES, PODS
 from dra_operator.kwok.behaviour import Behaviour
 from dra_operator.kwok.instances import FINALIZER, Catalogue, is_decided
 from dra_operator.kwok.objects import condition_status, launched_status
@@ -9,10 +10,11 @@ from dra_operator.kwok.places import Places
 from dra_operator.kwok.pools import Withdraw
 from dra_operator.kwok.writer import Writer
 from dra_operator.logs import log
+from dra_operator.sight import BEHIND_SECONDS, Sight, on_node
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node
-from dra_scheduling.nodeclaims.launching import chosen
+from dra_scheduling.nodeclaims.launching import Instance, chosen
 from dra_scheduling.nodeclaims.names import DRAINED, LAUNCHED, REGISTERED
 
 NO_CAPACITY = "InsufficientCapacity"
@@ -32,12 +34,20 @@ def may_be_removed(claim: NodeClaim) -> bool:
 class Provider:
     """What a cloud does. `look` returns after how many seconds to look again, 0 if only news can change anything."""
 
-    __slots__ = ("_catalogue", "_pauses", "_places", "_recorder", "_writer")
+    __slots__ = ("_catalogue", "_pauses", "_places", "_recorder", "_sight", "_writer")
 
     def __init__(
-        self, writer: Writer, *, places: Places, catalogue: Catalogue, pauses: Pauses, recorder: Recorder
+        self,
+        writer: Writer,
+        *,
+        places: Places,
+        catalogue: Catalogue,
+        pauses: Pauses,
+        recorder: Recorder,
+        sight: Sight,
     ) -> None:
         self._writer = writer
+        self._sight = sight
         self._places = places
         self._catalogue = catalogue
         self._pauses = pauses
@@ -46,8 +56,7 @@ class Provider:
     async def look(self, claim: NodeClaim, behaviour: Behaviour) -> float:
         """Take the next step for a NodeClaim. Raises `ApiError`."""
         if claim.metadata.is_deleting:
-            await self._remove(claim)
-            return 0.0
+            return await self._remove(claim)
         launched = claim.condition(LAUNCHED)
         if launched is not None and launched.status == "False":
             await self._writer.delete_claim(claim)
@@ -72,13 +81,20 @@ class Provider:
         if expanded is not None:
             await self._writer.show(claim, launched_status(claim, expanded.capacity, expanded.offered))
             return 0.0
-        instance = chosen(claim, self._catalogue.of_class(claim.spec.node_class_ref.name))
+        instance = self._chosen(claim)
+        if instance is None:
+            if not await self._sight.has_all(INSTANCE_TYPES):
+                return BEHIND_SECONDS
+            instance = self._chosen(claim)
         if instance is None:
             await self._refuse(claim)
             return 0.0
         _log.info("launch", nodeclaim=claim.name, type=instance.expanded.name)
         await self._writer.decide(claim, instance.labels)
         return 0.0
+
+    def _chosen(self, claim: NodeClaim) -> Instance | None:
+        return chosen(claim, self._catalogue.of_class(claim.spec.node_class_ref.name))
 
     async def _refuse(self, claim: NodeClaim) -> None:
         message = "no instance type that it allows has room for it and an offering that is available"
@@ -112,16 +128,18 @@ class Provider:
             await self._writer.show_ready(node, is_ready=wanted)
         return left
 
-    async def _remove(self, claim: NodeClaim) -> None:
+    async def _remove(self, claim: NodeClaim) -> float:
         if FINALIZER not in claim.metadata.finalizers:
-            return
+            return 0.0
         is_drained = may_be_removed(claim)
         if self._places.node(claim.name) is not None and not is_drained:
-            return
+            return 0.0
         # The watch may be behind: a node whose creation was never answered is there all the same.
         uid = await self._writer.uid_of_node(claim)
         if uid is not None and not is_drained:
-            return
+            return 0.0
+        if uid is not None and not await self._sight.has_all(PODS, on_node(claim.name)):
+            return BEHIND_SECONDS
         for pod in self._places.pods(claim.name) if uid is not None else ():
             await self._writer.end_pod(pod)
         if uid is not None:
@@ -131,6 +149,7 @@ class Provider:
             await self._writer.withdraw(Withdraw(one))
         await self._writer.delete_lease(claim.name)
         await self._writer.release(claim)
+        return 0.0
 
     def _tell(self, claim: NodeClaim, reason: str, message: str) -> None:
         notice = Notice(regarding=Regarding.of(claim), severity=Severity.WARNING, reason=reason, message=message)

@@ -19,6 +19,7 @@ from dra_operator.kwok.provider import Provider, may_be_removed
 from dra_operator.kwok.writer import Writer
 from dra_operator.leader import Leadership
 from dra_operator.settings import Settings
+from dra_operator.sight import Sight
 from dra_operator.workqueue import WorkQueue
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.model.ids import ObjectKey
@@ -63,8 +64,11 @@ class KwokRole:
         self._catalogue = catalogue = Catalogue(settings.feature_gates)
         self._pauses = pauses = Pauses(time.monotonic)
         writer = Writer(requests)
-        self._provider = Provider(writer, places=places, catalogue=catalogue, pauses=pauses, recorder=recorder)
-        self._drivers = Drivers(writer, places=places, catalogue=catalogue, pauses=pauses)
+        sight = Sight(requests, cache)
+        self._provider = Provider(
+            writer, places=places, catalogue=catalogue, pauses=pauses, recorder=recorder, sight=sight
+        )
+        self._drivers = Drivers(writer, places=places, catalogue=catalogue, pauses=pauses, sight=sight)
         self._kubelet = Kubelet(writer, pauses=pauses, recorder=recorder, usual_seconds=settings.kwok_pod_seconds)
         self._heartbeats = Heartbeats(writer)
         self._queue: WorkQueue[Task] = WorkQueue("kwok")

@@ -10,10 +10,12 @@ from dra_operator.cache import Cache
 from dra_operator.events import Recorder
 from dra_operator.kube.ports import Requests
 from dra_operator.leader import Leadership
+from dra_operator.nodeclaims.lasting import is_all_seen, is_lasting
 from dra_operator.nodeclaims.places import Places
 from dra_operator.nodeclaims.stepping import Stepper
 from dra_operator.nodeclaims.writer import Writer
 from dra_operator.settings import NodeClaimsMode, Settings
+from dra_operator.sight import BEHIND_SECONDS, Sight
 from dra_operator.workqueue import WorkQueue
 from dra_scheduling.instancetypes import Expanded, expand, namesake_fault, status_of
 from dra_scheduling.model.ids import ObjectKey
@@ -25,6 +27,7 @@ from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import (
     Deadlines,
     Situation,
+    Step,
     gate_step,
     is_own,
     next_step,
@@ -72,6 +75,7 @@ class NodeClaimsRole:
         self._writer = Writer(requests, time.monotonic)
         self._places = Places(cache, settings.feature_gates)
         self._queue: WorkQueue[Task] = WorkQueue("nodeclaims")
+        self._sight = Sight(requests, cache)
         self._stepper = Stepper(self._writer, recorder, time.monotonic)
 
     def changed(self, value: KubernetesObject) -> None:
@@ -137,6 +141,17 @@ class NodeClaimsRole:
                 await self._look_at_type(task.name)
 
     async def _look_at_claim(self, claim: NodeClaim) -> None:
+        step, instance_type = self._next_step(claim)
+        if is_lasting(claim, step):
+            if not await is_all_seen(self._sight, claim, self._places.nodes_of(claim)):
+                self._queue.add_in(Task(Subject.CLAIM, claim.name), BEHIND_SECONDS)
+                return
+            step, instance_type = self._next_step(claim)
+        pause = await self._stepper.take(claim, step, instance_type)
+        if pause is not None:
+            self._queue.add_in(Task(Subject.CLAIM, claim.name), pause)
+
+    def _next_step(self, claim: NodeClaim) -> tuple[Step, InstanceType | None]:
         nodes = self._places.nodes_of(claim)
         instance_type, expanded = self._places.type_of(claim)
         at = Situation(
@@ -149,14 +164,10 @@ class NodeClaimsRole:
             deadlines=self._deadlines,
         )
         if not (is_own(claim) and self._mode is NodeClaimsMode.OWN):
-            step = gate_step(at)
-        elif claim.metadata.is_deleting:
-            step = termination_step(claim, nodes, self._places.pods_on(nodes), at.now)
-        else:
-            step = next_step(at)
-        pause = await self._stepper.take(claim, step, instance_type)
-        if pause is not None:
-            self._queue.add_in(Task(Subject.CLAIM, claim.name), pause)
+            return gate_step(at), instance_type
+        if claim.metadata.is_deleting:
+            return termination_step(claim, nodes, self._places.pods_on(nodes), at.now), instance_type
+        return next_step(at), instance_type
 
     async def _look_at_pool(self, name: str) -> None:
         pool = self._cache.get(NodePool, ObjectKey("", name))

@@ -76,8 +76,6 @@ class Stepper:
                 if instance_type is not None:
                     await self._writer.change_type(instance_type, step)
             case Delete():
-                if step.unless_node and await self._writer.has_node(step.unless_node, claim.status.provider_id):
-                    return
                 await self._writer.delete(claim)
             case Protect() | Release():
                 await self._writer.hold(claim, is_held=isinstance(step, Protect))

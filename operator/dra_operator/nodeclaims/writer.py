@@ -94,20 +94,13 @@ class Writer:
         await self._patch(NODE_POOLS, value, {"status": body}, "status")
 
     async def delete(self, claim: NodeClaim) -> None:
-        """Delete the NodeClaim, and no other of its name."""
-        options: Json = {"preconditions": {"uid": claim.metadata.uid}}
+        """Delete the NodeClaim, unless it has changed meanwhile."""
+        metadata = claim.metadata
+        options: Json = {"preconditions": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}}
         try:
             await self._requests.request("DELETE", NODE_CLAIMS.object_path(_key(claim)), options)
         except MissingError:
             return
-
-    async def has_node(self, name: str, provider_id: str) -> bool:
-        """Whether the server has a node of that name that is that machine."""
-        try:
-            node = await self._requests.request("GET", NODES.object_path(ObjectKey("", name)))
-        except MissingError:
-            return False
-        return bool((node.get("spec") or {}).get("providerID") == provider_id)
 
     async def hold(self, claim: NodeClaim, *, is_held: bool) -> None:
         """Put the finalizer on the NodeClaim, or take it off."""

@@ -126,7 +126,7 @@ def _launching(at: Situation, launched: Condition | None) -> Step:
 def _without_node(at: Situation, launched: Condition, *, is_registered: bool) -> Step:
     if is_registered and not at.nodes:
         name = at.claim.status.node_name
-        return Delete(notices=(Notice(reason="NodeGone", message=f"node {name} is gone"),), unless_node=name)
+        return Delete(notices=(Notice(reason="NodeGone", message=f"node {name} is gone"),))
     if is_registered:
         return Wait()
     # A provider that does not say when it launched the machine did so after the NodeClaim was there.

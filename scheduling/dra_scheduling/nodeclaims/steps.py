@@ -55,10 +55,9 @@ class ChangeType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Delete(msgspec.Struct, frozen=True, kw_only=True):
-    """The NodeClaim is to be deleted, but not if the server still has the node `unless_node` (where that is set)."""
+    """The NodeClaim is to be deleted, unless it has changed meanwhile."""
 
     notices: tuple[Notice, ...] = ()
-    unless_node: str = ""
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ import copy
 import itertools
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
+from urllib.parse import unquote
 
 from dra_binder.errors import ApiError, ConflictError, MissingError
 from dra_operating.loop import running, settle
@@ -29,6 +30,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 PODS = "/api/v1/namespaces/default/pods"
 DRIVER = "gpu.example.com"
 KINDS = {NODE_CLAIMS: "NodeClaim", TYPES: "InstanceType", NODES: "Node", SLICES: "ResourceSlice", PODS: "Pod"}
+PLURALS = {collection.rpartition("/")[2] for collection in KINDS}
 API_VERSIONS = {
     NODE_CLAIMS: "karpenter.sh/v1",
     TYPES: "dra-scheduler.dev/v1alpha1",
@@ -43,6 +45,7 @@ class Server:
 
     def __init__(self) -> None:
         self.objects: dict[str, Json] = {}
+        self.requests: list[tuple[str, str]] = []
         self.writes: list[tuple[str, str]] = []
         self.before: Fault = _no_fault
         self.after: Fault = _no_fault
@@ -53,6 +56,7 @@ class Server:
     async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
         """Answers as `dra_operator.client.HttpApi` does; what is written is known at once, as from a watch."""
         await asyncio.sleep(0)
+        self.requests.append((method, path))
         if method != "GET":
             self.writes.append((method, path))
         self._meet(self.before, method, path)
@@ -94,6 +98,10 @@ class Server:
                 raise ConflictError("create", 409, reason="AlreadyExists")
             return self.put(place, body)
         path = path.removesuffix("/status")
+        plural = path.partition("?")[0].rpartition("/")[2]
+        if method == "GET" and plural in PLURALS:
+            node = unquote(path).partition("spec.nodeName=")[2]
+            return {"items": [one for one in self._of(plural) if not node or one["spec"].get("nodeName") == node]}
         if path not in self.objects:
             raise MissingError(method, 404, reason="NotFound")
         found = self.objects[path]
@@ -108,6 +116,9 @@ class Server:
         if "deletionTimestamp" in after["metadata"] and not after["metadata"].get("finalizers"):
             self.removed(self.objects.pop(path))
         return after
+
+    def _of(self, plural: str) -> list[Json]:
+        return [one for path, one in self.objects.items() if path.split("/")[-2] == plural]
 
     def _meet(self, fault: Fault, method: str, path: str) -> None:
         error = fault(method, path)
@@ -133,6 +144,7 @@ class Machines:
         self.server.changed = self._changed
         self.server.removed = self._removed
         self.notices = Notices()
+        self._is_behind = ""
         self._settings = Settings.from_environment({"DRA_ROLES": "kwok", **settings})
         self.leadership = Leadership(Role.KWOK, lambda _: None, lambda: 0.0)
         self._role: KwokRole | None = None
@@ -190,6 +202,16 @@ class Machines:
         new = {"type": kind, "status": "True", "reason": kind, "lastTransitionTime": timestamp()}
         self.server.patch(path, {"status": {"conditions": [*before, new]}})
 
+    @contextlib.contextmanager
+    def behind(self, kind: str) -> Iterator[None]:
+        """The role sees nothing of a kind before the block ends."""
+        self._is_behind = kind
+        yield
+        self._is_behind = ""
+        for body in tuple(self.server.objects.values()):
+            if body["kind"] == kind:
+                self._changed(body)
+
     def get(self, path: str) -> Json:
         """An object, empty if there is none."""
         return self.server.objects.get(path, {})
@@ -214,7 +236,7 @@ class Machines:
         )
 
     def _changed(self, body: Json) -> None:
-        if self._role is not None and body["kind"] != "Lease":
+        if self._role is not None and body["kind"] not in {"Lease", self._is_behind}:
             value = read(body)
             self._cache.put(value)
             self._role.changed(value)

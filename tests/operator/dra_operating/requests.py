@@ -19,6 +19,8 @@ class RequestsInMemory:
     calls: list[tuple[str, str]] = field(default_factory=list)
     refusals: dict[str, ApiError] = field(default_factory=dict)
     """Errors by the path that meets them, whatever the method."""
+    lists: dict[str, list[Json]] = field(default_factory=dict)
+    """What is listed, by path with its query."""
 
     def put(self, path: str, body: Json) -> Json:
         """Lets an object be there."""
@@ -31,6 +33,8 @@ class RequestsInMemory:
             self.calls.append((method, path))
         if path in self.refusals:
             raise self.refusals[path]
+        if method == "GET" and path in self.lists:
+            return {"items": copy.deepcopy(self.lists[path])}
         target, _, last = path.rpartition("/")
         place = target if last in SUBRESOURCES else path
         found = self.objects.get(place)
@@ -48,8 +52,8 @@ class RequestsInMemory:
 def _check(found: Json, body: Json) -> None:
     metadata = body.get("metadata") or {}
     options = body.get("deleteOptions") or body
-    uid = (options.get("preconditions") or {}).get("uid") or metadata.get("uid")
-    version = metadata.get("resourceVersion")
+    asked = {**metadata, **(options.get("preconditions") or {})}
+    uid, version = asked.get("uid"), asked.get("resourceVersion")
     if uid not in {None, found["metadata"]["uid"]} or version not in {None, found["metadata"]["resourceVersion"]}:
         raise ConflictError("write", 409, reason="Conflict")
 

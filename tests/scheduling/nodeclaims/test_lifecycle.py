@@ -384,13 +384,12 @@ def test_a_driver_that_restarts_changes_nothing() -> None:
     assert next_step(situation(ready, opened, slices=NodeSlices(), kind=TYPE)) == Wait()
 
 
-def test_a_claim_whose_node_has_gone_goes_unless_the_server_still_has_it() -> None:
+def test_a_claim_whose_node_has_gone_goes() -> None:
     ready = registered(condition("Initialized"))
 
     step = next_step(situation(replace(ready, status=replace(ready.status, node_name="n1"))))
 
     assert isinstance(step, Delete)
-    assert step.unless_node == "n1"
 
 
 def test_a_node_that_was_deleted_and_came_back_begins_anew() -> None:
