@@ -11,7 +11,13 @@ from dra_controlplane.errors import ControlPlaneError
 from dra_controlplane.server import ControlPlane
 
 # Fixtures that tests of one folder use. In a conftest.py there, type checkers would see two modules of one name.
-pytest_plugins = ("dra_cluster.fixtures", "dra_cluster.apart", "dra_cluster.whole", "dra_operating.fixtures")
+pytest_plugins = (
+    "dra_cluster.fixtures",
+    "dra_cluster.apart",
+    "dra_cluster.whole",
+    "dra_cluster.stage",
+    "dra_operating.fixtures",
+)
 
 settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=100)
 settings.register_profile("long", deadline=None, max_examples=5_000)

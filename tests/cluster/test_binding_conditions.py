@@ -1,6 +1,7 @@
 """Devices that their driver has to make ready (KEP-5007). The tests play it: they say so in the status of claims."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -66,13 +67,24 @@ def say(world: World, claim: Json, condition: str, status: str = "True") -> None
 
 
 def free(world: World, claim: str) -> Json:
-    """Waits until nothing is left of an allocation, and returns the claim."""
+    """Waits until nothing was left of an allocation, perhaps for a moment, and returns the claim as it was then."""
 
     def found() -> Json | None:
-        value = world.claim(claim)
-        return value if value and not (value.get("status") or {}).get("allocation") else None
+        history = (one for _, one in world.mirror.history(CLAIMS, world.namespace) if one["metadata"]["name"] == claim)
+        return next((after for before, after in pairwise(history) if devices(before) and not devices(after)), None)
 
     return world.mirror.until(found, f"claim {claim} to be free")
+
+
+def special(world: World, pod: str, *, but: str = "") -> Json:
+    """Waits until one special claim of a pod is left and has devices, another one than that UID, and returns it."""
+
+    def found() -> Json | None:
+        claims = world.special_claims(pod)
+        is_so = len(claims) == 1 and devices(claims[0]) and claims[0]["metadata"]["uid"] != but
+        return claims[0] if is_so else None
+
+    return world.mirror.until(found, f"the special claim of {pod}")
 
 
 def decided_again(world: World, pod: str, number: int = 1) -> Json:
@@ -224,8 +236,7 @@ def test_the_claim_for_an_extended_resource_waits_as_well(world: World) -> None:
     fabric(world)
     world.pod("trainer", limits={world.resource: 1})
     waiting(world, "trainer")
-    (claim,) = world.special_claims("trainer")
-    say(world, claim, ATTACHED)
+    say(world, special(world, "trainer"), ATTACHED)
 
     assert world.bound("trainer") == world.named("n1")
     assert devices(world.special_claim("trainer")) == ["gpu-0"]
@@ -235,15 +246,13 @@ def test_a_broken_device_takes_the_claim_for_an_extended_resource_with_it(world:
     fabric(world)
     world.pod("trainer", limits={world.resource: 1})
     waiting(world, "trainer")
-    (broken,) = world.special_claims("trainer")
+    broken = special(world, "trainer")
     say(world, broken, BROKEN)
     decided_again(world, "trainer")
     waiting(world, "trainer")
-    (claim,) = world.special_claims("trainer")
-    say(world, claim, ATTACHED)
+    say(world, special(world, "trainer", but=broken["metadata"]["uid"]), ATTACHED)
 
     assert world.bound("trainer") == world.named("n1")
-    assert claim["metadata"]["uid"] != broken["metadata"]["uid"]
 
 
 def test_pods_that_share_a_claim_wait_for_it_together(world: World) -> None:
@@ -253,7 +262,7 @@ def test_pods_that_share_a_claim_wait_for_it_together(world: World) -> None:
         world.pod(name, from_claim("gpu", "shared"))
     for name in ("first", "second"):
         waiting(world, name)
-    say(world, world.claim("shared"), ATTACHED)
+    say(world, allocated(world, "first"), ATTACHED)
 
     assert [world.bound(name) for name in ("first", "second")] == [world.named("n1")] * 2
 
@@ -265,11 +274,11 @@ def test_a_broken_claim_that_pods_share_is_given_back_by_the_last(world: World) 
         world.pod(name, from_claim("gpu", "shared"))
     for name in ("first", "second"):
         waiting(world, name)
-    say(world, world.claim("shared"), BROKEN)
+    say(world, allocated(world, "first"), BROKEN)
     free(world, "shared")
     for name in ("first", "second"):
         decided_again(world, name)
         waiting(world, name)
-    say(world, world.claim("shared"), ATTACHED)
+    say(world, allocated(world, "first"), ATTACHED)
 
     assert [world.bound(name) for name in ("first", "second")] == [world.named("n1")] * 2

@@ -35,15 +35,20 @@ def ruled(world: World) -> World:
     return world
 
 
-def taint(world: World, name: str, effect: str = "NoSchedule", **selector: str) -> str:
-    """Taints devices of the world's driver, and returns the name of the rule and what it is removed by."""
+def taint(
+    world: World, name: str, effect: str = "NoSchedule", *, known_to: RunningOperator | None = None, **selector: str
+) -> str:
+    """Taints devices of the world's driver, and returns the name of the rule once the operator knows of it."""
     body: Json = {
         "apiVersion": f"resource.k8s.io/{served(world.api)}",
         "kind": "DeviceTaintRule",
         "metadata": {"name": world.named(name)},
         "spec": {"taint": {**TAINT, "effect": effect}, "deviceSelector": {"driver": world.driver, **selector}},
     }
-    return str(world.create(body)["metadata"]["name"])
+    made = world.create(body)
+    if known_to is not None:
+        known_to.wait_seen(made)
+    return str(made["metadata"]["name"])
 
 
 def lift(world: World, name: str) -> None:
@@ -57,9 +62,9 @@ def wants_one(world: World) -> None:
 
 
 @pytest.mark.parametrize("effect", ["NoSchedule", "NoExecute"])
-def test_a_rule_keeps_a_pod_pending_until_it_goes(ruled: World, effect: str) -> None:
+def test_a_rule_keeps_a_pod_pending_until_it_goes(ruled: World, scheduler: RunningOperator, effect: str) -> None:
     wants_one(ruled)
-    name = taint(ruled, "maintenance", effect)
+    name = taint(ruled, "maintenance", effect, known_to=scheduler)
     ruled.pod("trainer", from_template("gpu", "gpus"))
     ruled.pending("trainer", f"not tolerated: example.com/broken=fan:{effect} of DeviceTaintRule {name}")
 
@@ -68,10 +73,10 @@ def test_a_rule_keeps_a_pod_pending_until_it_goes(ruled: World, effect: str) -> 
     assert ruled.bound("trainer") == ruled.named("n1")
 
 
-def test_a_rule_for_one_pool_leaves_the_others_alone(ruled: World) -> None:
+def test_a_rule_for_one_pool_leaves_the_others_alone(ruled: World, scheduler: RunningOperator) -> None:
     kept, tainted = (ruled.gpu_node(name, 1) for name in ("n2", "n1"))
     ruled.gpu_template(ruled.gpu_class())
-    lifted = taint(ruled, "maintenance", pool=tainted)
+    lifted = taint(ruled, "maintenance", known_to=scheduler, pool=tainted)
     ruled.pod("trainer", from_template("gpu", "gpus"))
 
     assert ruled.bound("trainer") == kept
@@ -142,7 +147,7 @@ def test_a_cluster_without_rules_is_served_all_the_same(world: World, proxy: Pro
 def test_rules_are_read_in_the_version_that_there_is(apart: Apart, site: World, command: tuple[str, ...]) -> None:
     operator = apart.operator(f"ruled-{len(command)}", command)
     wants_one(site)
-    name = taint(site, "maintenance")
+    name = taint(site, "maintenance", known_to=operator)
     site.pod("trainer", from_template("gpu", "gpus"))
     site.pending("trainer", f"DeviceTaintRule {name}")
 

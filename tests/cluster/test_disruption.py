@@ -2,98 +2,16 @@
 
 import pytest
 
-from dra_cluster import objects
 from dra_cluster.faults import Hold, Match
 from dra_cluster.mirror import PODS
 from dra_cluster.planning import types_of
 from dra_cluster.proxy import Proxy
-from dra_cluster.scene import Scene
+from dra_cluster.stage import BUDGETS, DELETE, EVERY_NODE, STANDS_IN, Course, Stage, looks_twice
 from dra_cluster.whole import Whole
 from dra_controlplane.client import Json
 
 SETTINGS = {"disruption_interval_seconds": "0.5"}
-BUDGETS = "policy/v1/poddisruptionbudgets"
-AT_ONCE = {"consolidateAfter": "0s", "budgets": [{"nodes": "100%"}]}
-CLAIMS = r"/nodeclaims"
-
-
-class Stage:
-    """A scene whose nodes may go at once. The test makes a pod anew once it was evicted, as its owner would."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.world = scene.world
-        self._pods: dict[str, tuple[int, int, int]] = {}
-        self._seen: set[str] = set()
-        scene.open_pool(disruption=AT_ONCE)
-
-    def pod(self, name: str, *, cpu: int = 1, gpus: int = 1) -> str:
-        """Creates a pod with so many devices, and returns the node that it comes to run on."""
-        self._pods[name] = (cpu, gpus, 0)
-        self._create(name)
-        (node,) = self.scene.runs(f"{name}-0")
-        self._seen.add(f"{name}-0")
-        return node
-
-    def node_of(self, name: str) -> str:
-        """The node that the pod runs on by now, empty while it runs nowhere; one that is gone is made anew."""
-        cpu, gpus, number = self._pods[name]
-        found = self.world.find_pod(f"{name}-{number}")
-        if not found:
-            # What was only just created has not been seen yet.
-            if f"{name}-{number}" in self._seen:
-                self._pods[name] = (cpu, gpus, number + 1)
-                self._create(name)
-            return ""
-        self._seen.add(f"{name}-{number}")
-        is_running = (found.get("status") or {}).get("phase") == "Running" and not _is_deleting(found)
-        return str(found["spec"].get("nodeName", "")) if is_running else ""
-
-    def leaves(self, name: str, node: str) -> str:
-        """Waits until the pod runs on another node, and returns that one."""
-
-        def elsewhere() -> str:
-            now = self.node_of(name)
-            return now if now != node else ""
-
-        try:
-            return self.world.mirror.until(elsewhere, f"{name} to leave {node}", seconds=90)
-        except TimeoutError as error:
-            raise TimeoutError(f"{error}; {self.scene.story()}") from None
-
-    def until_gone(self, node: str) -> None:
-        """Waits until a node is gone, and its NodeClaim."""
-
-        def is_left() -> bool:
-            return node in self.scene.nodes() or node in [one["metadata"]["name"] for one in self.scene.claims()]
-
-        self.world.mirror.until(lambda: not is_left(), f"node {node} to be gone", seconds=60)
-
-    def budget(self, name: str, left: int) -> None:
-        """Lets so many pods of a name be evicted."""
-        spec = {"maxUnavailable": left, "selector": {"matchLabels": {"app": name}}}
-        body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
-        self.world.create(body)
-        counts = {"currentHealthy": 1, "desiredHealthy": 1 - left, "expectedPods": 1}
-        self.world.patch_status(BUDGETS, name, {"disruptionsAllowed": left, "observedGeneration": 1, **counts})
-
-    def _create(self, name: str) -> None:
-        cpu, gpus, number = self._pods[name]
-        if not number:
-            self.world.create(objects.template(name, self.scene.wants("gpu", gpus)))
-        pod = objects.pod(f"{name}-{number}", objects.from_template("devices", name), limits={"cpu": cpu})
-        pod["metadata"]["labels"] = {"app": name}
-        self.world.create(pod)
-
-
-def _is_deleting(value: Json) -> bool:
-    return bool(value["metadata"].get("deletionTimestamp"))
-
-
-@pytest.fixture
-def stage(scene: Scene) -> Stage:
-    """A scene in which nodes may go."""
-    return Stage(scene)
+DRIFT: Json = {"metadata": {"labels": {"example.com/release": "next"}}}
 
 
 def oversized(stage: Stage) -> str:
@@ -147,34 +65,95 @@ def test_a_budget_without_anything_left_keeps_a_node(stage: Stage) -> None:
     stage.leaves("kept", kept)
 
 
-@pytest.mark.parametrize(
-    ("write", "moment"),
-    [
-        (Match(method="POST", path=CLAIMS + "$", body="dra-scheduler.dev/replaces"), "before"),
-        (Match(method="POST", path=CLAIMS + "$", body="dra-scheduler.dev/replaces"), "after"),
-        (Match(method="PATCH", path=CLAIMS, body='"dra-scheduler.dev/disruption"'), "after"),
-        (Match(method="PATCH", path="/nodes/", body="karpenter.sh/disrupted"), "after"),
-        (Match(method="DELETE", path=CLAIMS), "before"),
-        (Match(method="DELETE", path=CLAIMS), "after"),
-    ],
-    ids=["create-before", "create-after", "mark-after", "taint-after", "delete-before", "delete-after"],
-)
-def test_a_kill_at_any_write_makes_no_second_node_and_loses_none(
-    stage: Stage, proxy: Proxy, whole: Whole, write: Match, moment: str
+def test_drifted_nodes_are_replaced_first_and_one_after_the_other_where_the_budget_says_so(
+    stage: Stage, proxy: Proxy, whole: Whole
 ) -> None:
-    created = Match(method="POST", path=CLAIMS + "$", body="dra-scheduler.dev/replaces")
-    writes = len(proxy.writes(created))
+    stage.scene.machine("large", stage.scene.group("gpu", 4))
+    before = [stage.pod("left", cpu=9, gpus=2), stage.pod("right", cpu=9, gpus=3)]
+    course = Course(proxy)
+    looks_twice(whole["scheduler"], stage.change({"nodes": "0", "reasons": ["Drifted"]}, **DRIFT))
+    assert stage.scene.nodes() == sorted(before)
+    assert course.methods() == []
+
+    stage.change({"nodes": "1", "reasons": ["Drifted"]})
+    after = [stage.leaves("left", *before), stage.leaves("right", *before)]
+    stage.until_gone(*before)
+    assert [claim["metadata"]["name"] for claim in stage.scene.claims()] == sorted(after)
+    assert course.methods() == ["POST", "DELETE", "POST", "DELETE"]
+    assert stage.has_devices("left", 2)
+    assert stage.has_devices("right", 3)
+
+
+def test_a_node_that_has_lived_long_enough_goes_whatever_budgets_say(stage: Stage) -> None:
+    stage.scene.machine("large", stage.scene.group("gpu", 4))
+    stage.change({"nodes": "0"}, spec={"expireAfter": "4s"})
+    stage.begin("train", gpus=2)
+    stage.scene.waits("train-0")
+    mortals = [one["metadata"]["name"] for one in stage.scene.claims()]
+    stage.change(spec={"expireAfter": "Never"})
+
+    after = stage.leaves("train", *mortals)
+    stage.until_gone(*mortals)
+    (claim,) = stage.scene.claims()
+    assert (claim["metadata"]["name"], claim["spec"]["expireAfter"]) == (after, "Never")
+    assert stage.has_devices("train", 2)
+
+
+def test_nodes_become_one_cheaper_node_once_budgets_let_all_of_them_go(stage: Stage, proxy: Proxy) -> None:
+    stage.change({"nodes": "1"})
+    stage.scene.machine("small", stage.scene.group("gpu", 1), price=3, capacity={"cpu": 6})
+    pods = ("a", "b", "c")
+    before = [stage.pod(name, cpu=5) for name in pods]
+    assert len(set(before)) == len(pods)
+    course = Course(proxy)
+    large = stage.scene.machine("large", stage.scene.group("gpu", 4), price=5)
+    for node in before:
+        stage.world.told(node, "Unconsolidatable", "no cheaper node would do")
+    assert course.methods() == []
+
+    stage.change(EVERY_NODE)
+    (after,) = {stage.leaves(name, *before) for name in pods}
+    stage.until_gone(*before)
+    (claim,) = stage.scene.claims()
+    assert (claim["metadata"]["name"], types_of(claim)) == (after, [large])
+    assert course.methods() == ["POST", *["DELETE"] * len(pods)]
+    assert all(stage.has_devices(name, 1) for name in pods)
+
+
+@pytest.mark.parametrize(
+    ("write", "moment", "roles"),
+    [
+        (STANDS_IN, "before", ["scheduler"]),
+        (STANDS_IN, "after", ["scheduler"]),
+        (Match(method="PATCH", path="/nodeclaims", body='"dra-scheduler.dev/disruption"'), "after", ["scheduler"]),
+        (Match(method="PATCH", path="/nodes/", body="karpenter.sh/disrupted"), "after", ["scheduler"]),
+        (DELETE, "before", ["scheduler"]),
+        (DELETE, "after", ["scheduler"]),
+        (Match(method="POST", path="/eviction$"), "after", ["scheduler", "nodeclaims"]),
+    ],
+    ids=["create-before", "create-after", "mark-after", "taint-after", "delete-before", "delete-after", "evict-after"],
+)
+def test_a_kill_at_any_write_makes_no_second_node_loses_none_and_moves_pods_once(
+    stage: Stage, proxy: Proxy, whole: Whole, write: Match, moment: str, roles: list[str]
+) -> None:
+    stage.scene.machine("large", stage.scene.group("gpu", 4))
+    before = stage.pod("train", gpus=3)
+    assert stage.pod("other") == before
+    course = Course(proxy)
     hold = Hold()
     proxy.disturb(write, hold.before() if moment == "before" else hold.after())
-    before = oversized(stage)
+    stage.change(**DRIFT)
     hold.reached()
-    whole["scheduler"].kill()
+    for role in roles:
+        whole[role].kill()
     hold.drop()
     whole.run()
 
     after = stage.leaves("train", before)
+    assert stage.leaves("other", before) == after
     stage.until_gone(before)
-
     assert [claim["metadata"]["name"] for claim in stage.scene.claims()] == [after]
+    assert stage.moves("train") == stage.moves("other") == 1
+    assert stage.has_devices("train", 3)
     # Twice at most: once more if the first one never arrived, or nobody knew whether it had.
-    assert len(proxy.writes(created)) - writes in {1, 2}
+    assert course.attempts() in {1, 2}

@@ -107,7 +107,7 @@ def test_one_pod_never_mixes_plugin_and_dra(world: World) -> None:
     world.gpu_class(extended=world.resource)
     world.pod("six", limits={world.resource: 6})
 
-    assert "0/2 nodes fit" in world.pending("six", world.resource)
+    world.pending("six", world.resource, "0/2 nodes fit")
 
 
 def test_cpu_still_counts_on_a_dra_node(world: World) -> None:
@@ -121,8 +121,11 @@ def test_cpu_still_counts_on_a_dra_node(world: World) -> None:
     world.bound("modest")
 
 
-def two_generations(world: World) -> tuple[str, str]:
-    """An older class of A100s and a newer one of H100s of the same extended name, and a node with one device each."""
+def two_generations(world: World, scheduler: RunningOperator) -> tuple[str, str]:
+    """An older class of A100s and a newer one of H100s of the same extended name, and a node with one device each.
+
+    The scheduler knows both.
+    """
     node = world.node("n1")
     world.publish(node, [objects.device("old", model="A100"), objects.device("new", model="H100")])
     attribute = f"device.attributes['{world.driver}'].model"
@@ -130,11 +133,12 @@ def two_generations(world: World) -> tuple[str, str]:
     # Kubernetes tells ages to the second.
     time.sleep(1.1)
     newer = world.gpu_class(f"{attribute} == 'H100'", stem="h100", extended=world.resource)
+    scheduler.wait_seen(world.api.get(CLASSES, newer))
     return older, newer
 
 
-def test_the_newest_class_serves_a_name_and_no_other_helps_out(world: World) -> None:
-    _, newer = two_generations(world)
+def test_the_newest_class_serves_a_name_and_no_other_helps_out(world: World, scheduler: RunningOperator) -> None:
+    _, newer = two_generations(world, scheduler)
     world.pod("first", limits={world.resource: 1})
     world.bound("first")
     assert devices(world.special_claim("first")) == ["new"]
@@ -163,8 +167,8 @@ def test_a_decision_is_carried_out_as_a_whole_when_its_class_has_gone(world: Wor
     assert [one["name"] for one in requests] == list(requested(claim))
 
 
-def test_implicit_names_tell_classes_of_one_extended_name_apart(world: World) -> None:
-    older, newer = two_generations(world)
+def test_implicit_names_tell_classes_of_one_extended_name_apart(world: World, scheduler: RunningOperator) -> None:
+    older, newer = two_generations(world, scheduler)
     world.pod("old", limits={IMPLICIT.format(older): 1})
     world.pod("new", limits={IMPLICIT.format(newer): 1})
 

@@ -19,7 +19,6 @@ from dra_controlplane.waiting import wait_until
 
 ADMIN = {"adminAccess": True}
 INVALID = 422
-SLICE_EVENTS = 'dra_watch_events_total{novelty="news",resource="resourceslices"}'
 
 
 def settled(world: World, names: set[str]) -> set[str]:
@@ -85,13 +84,20 @@ def test_pods_that_come_at_once_share_a_device_until_it_is_full(world: World) ->
     for name in names:
         world.pod(name, from_template("gpu", "gpus"))
 
-    bound = settled(world, names)
+    bound = world.mirror.until(lambda: five_of(world, names), "five pods to be bound")
 
-    assert len(bound) == 5
+    for name in names - bound:
+        world.pending(name, "at most")
     for name in bound:
         world.remove(PODS, name)
     for name in names - bound:
         world.bound(name)
+
+
+def five_of(world: World, names: set[str]) -> set[str]:
+    """The pods that are bound, once five are."""
+    bound = {name for name in names if world.node_of(name)}
+    return bound if len(bound) == 5 else set()
 
 
 def test_what_is_left_of_a_shared_device_is_known_after_a_restart(world: World, scheduler: RunningOperator) -> None:
@@ -120,11 +126,9 @@ def test_a_device_that_shrinks_below_what_its_pods_have_takes_no_more_until_they
         world.gpu_claim(claim, gpu, capacity={"requests": {"memory": amount}})
     world.pod("most", from_claim("gpu", "most"))
     world.bound("most")
-    seen = scheduler.metric(SLICE_EVENTS)
     body = world.api.get(SLICES, name)
     body["spec"]["devices"] = [shareable("50Gi")]
-    world.api.put(body)
-    world.mirror.until(lambda: scheduler.metric(SLICE_EVENTS) > seen, "the smaller device to be seen")
+    scheduler.wait_seen(world.api.put(body))
     world.pod("more", from_claim("gpu", "more"))
     world.pending("more", "at most 0 free")
 
@@ -133,7 +137,7 @@ def test_a_device_that_shrinks_below_what_its_pods_have_takes_no_more_until_they
     world.bound("more")
 
 
-def test_admin_access_is_given_while_the_namespace_has_its_label(world: World) -> None:
+def test_admin_access_is_given_while_the_namespace_has_its_label(world: World, scheduler: RunningOperator) -> None:
     node = world.gpu_node("n1", 1)
     gpu = world.gpu_class()
     with pytest.raises(ApiError) as refused:
@@ -144,7 +148,7 @@ def test_admin_access_is_given_while_the_namespace_has_its_label(world: World) -
     world.bound("worker")
     world.label_namespace(**{ADMIN_LABEL: "true"})
     wait_until(lambda: create_watch(world, gpu), "the server to know the label")
-    world.label_namespace(**{ADMIN_LABEL: None})
+    scheduler.wait_seen(world.label_namespace(**{ADMIN_LABEL: None}))
     world.pod("monitor", from_claim("gpu", "watch"))
     world.pending("monitor", ADMIN_LABEL)
 
@@ -166,7 +170,9 @@ def create_watch(world: World, gpu: str) -> bool:
     return True
 
 
-def test_a_pod_is_evicted_from_a_tainted_device_which_nobody_gets_then(world: World) -> None:
+def test_a_pod_is_evicted_from_a_tainted_device_which_nobody_gets_then(
+    world: World, scheduler: RunningOperator
+) -> None:
     node = world.node("n1")
     name = world.publish(node, numbered(2))
     gpu = world.gpu_class()
@@ -178,7 +184,7 @@ def test_a_pod_is_evicted_from_a_tainted_device_which_nobody_gets_then(world: Wo
 
     body = world.api.get(SLICES, name)
     body["spec"]["devices"][0]["taints"] = [{"key": "example.com/leaving", "effect": "NoExecute"}]
-    world.api.put(body)
+    scheduler.wait_seen(world.api.put(body))
 
     world.mirror.until(lambda: not world.find_pod("leaver"), "the pod to be evicted")
     world.gpu_template(gpu)

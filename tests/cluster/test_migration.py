@@ -1,14 +1,17 @@
 from dra_cluster import objects
+from dra_cluster.operators import RunningOperator
 from dra_cluster.world import NODES, SLICES, World
+from dra_controlplane.client import Json, path_of
 
 
-def offer(world: World, node: str, amount: str | None) -> None:
+def offer(world: World, node: str, amount: str | None) -> Json:
     """Lets the device plugin of a node offer so many devices, none of them healthy, or none any more."""
     room = {world.resource: amount}
-    world.patch_status(NODES, node, {"allocatable": room, "capacity": room})
+    status = {"status": {"allocatable": room, "capacity": room}}
+    return world.api.patch(path_of(NODES, node, subresource="status"), status)
 
 
-def test_a_node_moves_from_device_plugin_to_dra_and_back_pod_by_pod(world: World) -> None:
+def test_a_node_moves_from_device_plugin_to_dra_and_back_pod_by_pod(world: World, scheduler: RunningOperator) -> None:
     node = world.node("n1", resources={world.resource: "4"})
     gpu = world.gpu_class(extended=world.resource)
     for name in ("old-1", "old-2"):
@@ -16,7 +19,7 @@ def test_a_node_moves_from_device_plugin_to_dra_and_back_pod_by_pod(world: World
         world.bound(name)
     before = [world.find_pod(name)["metadata"]["resourceVersion"] for name in ("old-1", "old-2")]
 
-    offer(world, node, "0")
+    scheduler.wait_seen(offer(world, node, "0"))
     world.pod("moving", limits={world.resource: 1})
     world.pending("moving", gpu)
     offer(world, node, None)
@@ -25,8 +28,7 @@ def test_a_node_moves_from_device_plugin_to_dra_and_back_pod_by_pod(world: World
     assert len(world.special_claims("moving")) == 1
     assert [world.find_pod(name)["metadata"]["resourceVersion"] for name in ("old-1", "old-2")] == before
 
-    world.remove(SLICES, piece)
-    offer(world, node, "4")
+    scheduler.wait_seen(world.api.delete(SLICES, piece), offer(world, node, "4"))
     world.pod("back", limits={world.resource: 1})
     assert world.bound("back") == node
     assert world.special_claims("back") == ()

@@ -13,14 +13,17 @@ FAILURE_WRITES = {
     "count the failure": Match(method="PATCH", path=r"/instancetypes/[^/]+/status", body='"deviceFailures"'),
     "delete it": Match(method="DELETE", path=r"/nodeclaims/n-"),
 }
-QUICK = {f"{part}_timeout_seconds": "2" for part in ("launch", "registration", "gate")}
+IMPATIENT = "2"
 
 
 @pytest.fixture
-def impatient(operators: Operators, machines: Machines, nodeclaims: RunningOperator) -> Iterator[RunningOperator]:
-    """The role with the shortest patience, in the place of the usual one."""
+def impatient(
+    request: pytest.FixtureRequest, operators: Operators, machines: Machines, nodeclaims: RunningOperator
+) -> Iterator[RunningOperator]:
+    """The role with little patience for one part of a life, `gate` unless a test names it, instead of the usual one."""
     nodeclaims.kill()
-    operator = operators.add("impatient", roles="nodeclaims", account="dra-nodeclaims", **QUICK)
+    setting = {f"{getattr(request, 'param', 'gate')}_timeout_seconds": IMPATIENT}
+    operator = operators.add("impatient", roles="nodeclaims", account="dra-nodeclaims", **setting)
     operator.run()
     yield operator
     operator.kill()
@@ -59,6 +62,7 @@ def test_a_failure_is_counted_once_whenever_the_process_is_killed(
     assert machines.api.get(TYPES, machines.type)["status"]["deviceFailures"] == 1
 
 
+@pytest.mark.parametrize("impatient", ["launch"], indirect=True)
 def test_a_claim_that_nobody_launches_is_deleted(machines: Machines, impatient: RunningOperator) -> None:
     name = machines.claim("n")
 
@@ -66,6 +70,7 @@ def test_a_claim_that_nobody_launches_is_deleted(machines: Machines, impatient: 
     machines.world.told(name, "LaunchTimeout")
 
 
+@pytest.mark.parametrize("impatient", ["registration"], indirect=True)
 def test_a_machine_without_a_node_is_deleted(machines: Machines, impatient: RunningOperator) -> None:
     name = machines.claim("n")
     machines.launch(name)

@@ -8,9 +8,9 @@ from dra_cluster.objects import from_claim, from_template, numbered, request
 from dra_cluster.operators import RunningOperator
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import SLICES, World, devices
+from dra_controlplane.client import Json
 
 ALL = {"allocationMode": "All"}
-SLICE_EVENTS = 'dra_watch_events_total{novelty="news",resource="resourceslices"}'
 
 
 def test_all_waits_for_a_pool_in_motion_and_takes_exactly_its_new_devices(world: World) -> None:
@@ -123,10 +123,10 @@ def test_an_extended_resource_of_more_than_thirty_two_is_refused(world: World) -
     world.pending("big", "33", "32")
 
 
-def republish(world: World, node: str, before: str, device_names: list[str], *, generation: int = 2) -> None:
-    """Publishes a new state of a node's pool in two steps, as drivers do."""
+def republish(world: World, node: str, before: str, device_names: list[str], *, generation: int = 2) -> Json:
+    """Publishes a new state of a node's pool in two steps, as drivers do, and returns the slice that went last."""
     world.publish(node, [objects.device(name) for name in device_names], generation=generation)
-    world.remove(SLICES, before)
+    return world.api.delete(SLICES, before)
 
 
 class Decision:
@@ -145,9 +145,7 @@ class Decision:
 
     def arrives_after(self, device_names: list[str], *, generation: int = 2) -> None:
         """Lets the binder see a new state of the pool first, and then the decision."""
-        seen = self._binder.metric(SLICE_EVENTS)
-        republish(self._world, self.node, self._piece, device_names, generation=generation)
-        self._world.mirror.until(lambda: self._binder.metric(SLICE_EVENTS) == seen + 2, "the new slices to be seen")
+        self._binder.wait_seen(republish(self._world, self.node, self._piece, device_names, generation=generation))
         self._hold.release()
 
 
@@ -196,14 +194,14 @@ def test_a_bind_whose_claim_is_written_goes_on_without_its_device(world: World, 
     assert devices(world.claim_of("trainer")) == ["gpu-3"]
 
 
-def test_a_device_stays_taken_while_a_claim_names_it_published_or_not(world: World) -> None:
+def test_a_device_stays_taken_while_a_claim_names_it_published_or_not(world: World, scheduler: RunningOperator) -> None:
     node = world.node("n1")
     piece = world.publish(node, [objects.device("gpu-3")])
     world.gpu_template(world.gpu_class())
     world.pod("trainer", from_template("gpu", "gpus"))
     world.bound("trainer")
     republish(world, node, piece, ["gpu-9"])
-    republish(world, node, f"{node}-gpus-2", ["gpu-3"], generation=3)
+    scheduler.wait_seen(republish(world, node, f"{node}-gpus-2", ["gpu-3"], generation=3))
     world.pod("next", from_template("gpu", "gpus"))
 
     world.pending("next", "gpu")

@@ -35,18 +35,20 @@ def wait_until_free(world: World, scheduler: RunningOperator) -> None:
 
 
 @pytest.mark.parametrize("case", ONCE, ids=[case.name for case in ONCE])
-def test_a_case_comes_true_on_an_api_server(empty: World, case: Case) -> None:
+def test_a_case_comes_true_on_an_api_server(
+    empty: World, scheduler: RunningOperator, binder: RunningOperator, case: Case
+) -> None:
     play = Play(empty, case)
-    play.set_up()
+    play.set_up(scheduler, binder)
 
     assert play.pods_come() == []
 
 
 @pytest.mark.parametrize("case", TWICE, ids=[case.name for case in TWICE])
 def test_a_case_comes_true_once_more_when_its_pods_have_ended(
-    empty: World, scheduler: RunningOperator, case: Case
+    empty: World, scheduler: RunningOperator, binder: RunningOperator, case: Case
 ) -> None:
-    comes_true_twice(empty, scheduler, case)
+    comes_true_twice(empty, case, scheduler, binder)
 
 
 @pytest.mark.controlplane
@@ -57,15 +59,15 @@ def test_a_case_with_gates_of_its_own_comes_true_where_they_are_on(apart: Apart,
     operator = apart.operator("switched", feature_gates=case.switches)
     try:
         wait_until_free(site, operator)
-        comes_true_twice(site, operator, case)
+        comes_true_twice(site, case, operator)
     finally:
         operator.kill()
 
 
-def comes_true_twice(world: World, scheduler: RunningOperator, case: Case) -> None:
+def comes_true_twice(world: World, case: Case, scheduler: RunningOperator, *others: RunningOperator) -> None:
     """Plays a case, lets its pods end, and plays it again."""
     play = Play(world, case)
-    play.set_up()
+    play.set_up(scheduler, *others)
     assert play.pods_come() == []
     before = play.allocations()
 

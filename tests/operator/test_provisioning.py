@@ -155,6 +155,14 @@ def test_a_waiting_pod_is_told_which_node_claim_it_waits_for(world: World) -> No
     assert told.message == f"waits for NodeClaim {order.claim.name} (NodePool general, one of 2 instance types)"
 
 
+def test_nominated_pods_know_their_place_in_the_plan(world: World) -> None:
+    world.add(cpu_pod("a", "1"), cpu_pod("b", "4"))
+
+    (order,) = world.rest().orders
+
+    assert [(one.pod.metadata.name, one.place) for one in order.nominated] == [("b", 0), ("a", 1)]
+
+
 def test_a_pod_that_no_type_serves_is_told_so_and_makes_no_node(world: World) -> None:
     world.add(node("n1", allocatable={"cpu": "1"}), cpu_pod("huge", "100"))
 

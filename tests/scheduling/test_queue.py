@@ -64,6 +64,20 @@ def test_of_one_priority_those_come_first_that_a_node_was_made_for() -> None:
     assert names(queue.take(1, 3)) == ["urgent", "young", "old"]
 
 
+def test_pods_of_one_node_claim_go_as_they_were_planned_and_not_by_name() -> None:
+    queue = SchedulingQueue()
+    for place, name in enumerate(["planned-first", "a-planned-second"]):
+        queue.offer(pod(name), now=0)
+        (taken,) = queue.take(0, 1)
+        queue.settle(
+            Nominated(pod=taken, message="waits", reasons=(), wake=Wake.DEVICES, node_claim="claim", place=place),
+            now=0,
+        )
+    queue.wake_nominated("claim", now=1)
+
+    assert names(queue.take(1, 2)) == ["planned-first", "a-planned-second"]
+
+
 def test_a_pod_that_waits_for_devices_sleeps_through_changes_of_nodes() -> None:
     queue = waiting_queue(pod("p"))
 

@@ -155,6 +155,22 @@ def test_daemons_take_their_room_of_nodes_that_come_up() -> None:
     assert found["stats"]["pods"] == 4
 
 
+@pytest.mark.parametrize("scheduler", ["default-scheduler", "dra-scheduler"])
+def test_daemons_have_their_devices_of_nodes_that_come_up(scheduler: str) -> None:
+    world: Json = {
+        "pools": {"default": {}},
+        "types": {"gpu": {"devices": {"a": 2}}},
+        "daemons": {
+            "agent": {"wants": ["r"], "scheduler": scheduler},
+            "sloppy": {"wants": [{"name": "r", "class": "b"}]},
+        },
+        "pods": {"p": {"wants": ["r"]}, "q": {"wants": ["r"]}},
+    }
+    found = simulated(world, "--launch")
+    assert len({one["spec"]["selectedNode"] for one in found["bindRequests"]}) == 2
+    assert found["stats"]["devices"] == {"published": 4, "allocated": 4}
+
+
 def test_a_node_that_turns_out_unlike_its_plan_is_no_reason_to_make_more_and_more() -> None:
     # A selector sees no value that is only bound, and a made-up driver publishes one that it refuses.
     root = {"attribute": "resource.kubernetes.io/pcieRoot", "devices": [{"driver": "a", "name": "a-{index}"}]}
@@ -167,6 +183,24 @@ def test_a_node_that_turns_out_unlike_its_plan_is_no_reason_to_make_more_and_mor
     found = simulated(world, "--launch")
     assert [one["pod"] for one in found["pending"]] == ["default/p"]
     assert len(found["nodeClaims"]) in {1, 2}
+
+
+def test_pods_that_one_node_was_planned_for_get_it_in_the_order_of_the_plan() -> None:
+    # By name "any" comes first, and would take the one device that the pair can use.
+    root = {
+        "attribute": "example.com/root",
+        "devices": [{"driver": "a", "name": "a-0"}, {"driver": "b", "name": "b-0"}],
+    }
+    pair: Json = {"requests": ["g", {"name": "n", "class": "b"}], "match": [["example.com/root", []]]}
+    world: Json = {
+        "pools": {"default": {}},
+        "types": {"gpu": {"devices": {"a": 2, "b": 1}, "bindings": [root]}},
+        "pods": {"any": {"wants": ["g"]}, "pair": {"cpu": 2, "wants": pair}},
+    }
+    found = simulated(world, "--launch")
+    (claim,) = found["nodeClaims"]
+    assert {one["spec"]["selectedNode"] for one in found["bindRequests"]} == {claim["status"]["nodeName"]}
+    assert len(found["bindRequests"]) == 2
 
 
 def test_a_trace_tells_which_pods_have_a_node_to_come(write: Write) -> None:

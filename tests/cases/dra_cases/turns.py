@@ -24,7 +24,7 @@ from dra_scheduling.wire import KINDS, KubernetesObject, read, read_as
 
 NOW = "2030-01-01T00:30:00Z"
 KIND_OF = {"pods": "Pod", "claims": "ResourceClaim", "types": "InstanceType", "pools": "NodePool", "nodes": "Node"}
-KIND_OF |= {"nodeclaims": "NodeClaim", "daemons": "DaemonSet"}
+KIND_OF |= {"nodeclaims": "NodeClaim", "daemons": "DaemonSet", "templates": "ResourceClaimTemplate"}
 
 
 class Turn:
@@ -190,5 +190,6 @@ def _kind(name: str) -> type[KubernetesObject]:
 
 
 def _key(kind: str, name: str) -> ObjectKey:
-    namespace = {"Pod": "default", "ResourceClaim": "default", "DaemonSet": "kube-system"}.get(kind, "")
-    return ObjectKey(namespace, name)
+    own = {"Pod": "default", "ResourceClaim": "default"}
+    own |= {"DaemonSet": "kube-system", "ResourceClaimTemplate": "kube-system"}
+    return ObjectKey(own.get(kind, ""), name)

@@ -30,6 +30,9 @@ def _objects(world: Mapping[str, Any]) -> Iterator[Json]:
     for word, maker in MAKERS.items():
         for name, said in world.get(word, {}).items():
             yield maker(name, said or {})
+    for name, said in world.get("daemons", {}).items():
+        if "wants" in (said or {}):
+            yield claim_template(f"{name}-gpu", said["wants"])
     for number, said in enumerate(world.get("slices", [])):
         yield write(slice_of(number, said))
     for name, said in world.get("claims", {}).items():
@@ -147,10 +150,19 @@ def node_claim(name: str, said: Json) -> Json:
 
 
 def daemon_set(name: str, said: Json) -> Json:
-    """Return a DaemonSet."""
-    template = {"metadata": {"namespace": "kube-system"}, "spec": pod_spec(said)}
-    spec = {"selector": {"matchLabels": {"app": name}}, "template": template}
+    """Return a DaemonSet; the template of its `wants` is another object."""
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels}, "spec": pod_spec(said)}
+    if "wants" in said:
+        template["spec"]["resourceClaims"].append({"name": "gpu", "resourceClaimTemplateName": f"{name}-gpu"})
+    spec = {"selector": {"matchLabels": labels}, "template": template}
     return made("apps/v1", "DaemonSet", name, spec=spec, namespace="kube-system")
+
+
+def claim_template(name: str, asked: Json) -> Json:
+    """Return the ResourceClaimTemplate of a DaemonSet."""
+    spec = {"spec": write(claim_of(name, asked))["spec"]}
+    return made("resource.k8s.io/v1", "ResourceClaimTemplate", name, spec=spec, namespace="kube-system")
 
 
 def pod(name: str, said: Json) -> Iterator[Json]:
@@ -165,10 +177,18 @@ def pod(name: str, said: Json) -> Iterator[Json]:
         claim = write(claim_of(f"{name}-{key}", asked))
         owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": name, "controller": True}
         yield {**claim, "metadata": {**claim["metadata"], "ownerReferences": [owner]}}  # type: ignore[dict-item]
-    gone = {"deletionTimestamp": SOON} if said.get("deleting") else {}
+    meta: Json = {"deletionTimestamp": SOON} if said.get("deleting") else {}
+    if "daemon" in said:
+        owner = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": said["daemon"], "uid": said["daemon"]}
+        meta |= {"ownerReferences": [{**owner, "controller": True}]}
     spec = pod_spec(said)
     spec["resourceClaims"] += [{"name": key, "resourceClaimTemplateName": "t"} for key in owned]
-    yield made("v1", "Pod", name, spec=spec, status=status, namespace="default", **gone)
+    yield made("v1", "Pod", name, spec=spec, status=status, namespace=namespace_of(said), **meta)
+
+
+def namespace_of(said: Json) -> str:
+    """Return the namespace of a pod: that of its DaemonSet, if it has one."""
+    return "kube-system" if "daemon" in said else "default"
 
 
 def pod_spec(said: Json) -> Json:

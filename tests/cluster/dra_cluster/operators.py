@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 import yaml
 
 from dra_cluster.proxy import Proxy
+from dra_controlplane.client import Json
 from dra_controlplane.installation import OPERATOR_NAMESPACE
 from dra_controlplane.kubeconfig import write_for_token
 from dra_controlplane.process import guarded
@@ -138,6 +140,14 @@ class RunningOperator:
                 return float(line.rsplit(" ", 1)[1])
         return 0.0
 
+    def wait_seen(self, *objects: Json) -> None:
+        """Waits until the process knows these objects as they are here, and whatever happened to their kinds before.
+
+        Kinds are watched apart: it may hear of a pod first, and of the node that was there before it later.
+        """
+        for one in objects:
+            wait_until(partial(self._has_seen, one), f"{self.name} to see {one['kind']} {one['metadata']['name']}")
+
     def log_size(self) -> int:
         """How many bytes the log has by now."""
         return self.log.stat().st_size if self.log.exists() else 0
@@ -149,6 +159,10 @@ class RunningOperator:
         with self.log.open("rb") as log:
             log.seek(max(since, self.log_size() - most))
             return log.read().decode(errors="replace")
+
+    def _has_seen(self, one: Json) -> bool:
+        resource = f"{one['kind'].lower()}{'es' if one['kind'].endswith('s') else 's'}"
+        return self.metric(f'dra_watch_version{{resource="{resource}"}}') >= int(one["metadata"]["resourceVersion"])
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

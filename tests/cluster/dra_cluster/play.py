@@ -7,6 +7,7 @@ from dra_cases import Case, Decisions, differences
 from dra_cases.decisions import Pending
 from dra_cluster.mirror import BIND_REQUESTS, CLAIMS, PODS
 from dra_cluster.objects import HOSTNAME, consumer
+from dra_cluster.operators import RunningOperator
 from dra_cluster.witness import named_special_claim
 from dra_cluster.world import World
 from dra_controlplane.client import ApiError, Json, path_of
@@ -15,6 +16,8 @@ from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.wire import read_as
 
 ORDER = ("Namespace", "PriorityClass", "DeviceClass", "Node", "ResourceSlice", "ResourceClaimTemplate", "ResourceClaim")
+# Kinds that no operator watches.
+UNSEEN = ("PriorityClass",)
 HOME = "default"
 
 
@@ -32,10 +35,12 @@ class Play:
         pods = [body for body in bodies if body["kind"] == "Pod"]
         self._pods = sorted(pods, key=lambda one: _priority(one, classes))
 
-    def set_up(self) -> None:
-        """Creates everything but the pods."""
-        for body in sorted(self._things, key=lambda one: ORDER.index(str(one["kind"]))):
-            self._create(body)
+    def set_up(self, *operators: RunningOperator) -> None:
+        """Creates everything but the pods, and waits until the operators know it."""
+        things = sorted(self._things, key=lambda one: ORDER.index(str(one["kind"])))
+        made = [self._create(body) for body in things]
+        for operator in operators:
+            operator.wait_seen(*(one for one in made if one["kind"] not in UNSEEN))
 
     def pods_come(self) -> list[str]:
         """Creates the pods and returns what is not as the case expects it, of the first such pod.
@@ -98,12 +103,11 @@ class Play:
                 pending[name] = Pending(name, message)
         return Decisions(bind_requests=requests, pending=pending)
 
-    def _create(self, body: Json) -> None:
-        """Creates an object of a case; its namespace is the test's own."""
+    def _create(self, body: Json) -> Json:
+        """Creates an object of a case, and returns it; its namespace is the test's own."""
         world = self._world
         if body["kind"] == "Namespace":
-            world.label_namespace(**body["metadata"]["labels"])
-            return
+            return world.label_namespace(**body["metadata"]["labels"])
         body = copy.deepcopy(body)
         body["metadata"].pop("namespace", None)
         if body["kind"] == "Node":
@@ -111,9 +115,10 @@ class Play:
         elif body["kind"] == "Pod":
             _admit(world, body["spec"])
             wait_until(lambda: _is_admitted(world, body), "the classes of the pod to be known")
-        world.create(body)
+        made = world.create(body)
         if body["kind"] == "Pod" and "status" in body:
             world.patch_status(PODS, body["metadata"]["name"], body["status"])
+        return made
 
 
 def not_carried_out(world: World, name: str) -> Iterator[str]:

@@ -74,9 +74,9 @@ class World:
         for resource, name in reversed(self._of_cluster):
             self.remove(resource, name)
 
-    def label_namespace(self, **labels: str | None) -> None:
-        """Gives the namespace labels, and takes those away that are None."""
-        self.api.patch(path_of("v1/namespaces", self.namespace), {"metadata": {"labels": labels}})
+    def label_namespace(self, **labels: str | None) -> Json:
+        """Gives the namespace labels, takes those away that are None, and returns it."""
+        return self.api.patch(path_of("v1/namespaces", self.namespace), {"metadata": {"labels": labels}})
 
     # What clusters are made of
 
