@@ -1,0 +1,159 @@
+"""A scene whose nodes may go at once, and pods that are made anew once they were evicted, as their owner would."""
+
+import pytest
+
+from dra_cluster import objects
+from dra_cluster.faults import Match
+from dra_cluster.machines import POOLS
+from dra_cluster.operators import RunningOperator
+from dra_cluster.proxy import Proxy, Recorded
+from dra_cluster.scene import Scene
+from dra_controlplane.client import Json, path_of
+from dra_controlplane.waiting import wait_until
+
+BUDGETS = "policy/v1/poddisruptionbudgets"
+EVERY_NODE: Json = {"nodes": "100%"}
+STANDS_IN = Match(method="POST", path=r"/nodeclaims$", body="dra-scheduler.dev/replaces")
+DELETE = Match(method="DELETE", path=r"/nodeclaims/")
+REFUSED = 300
+
+
+class Stage:
+    """The pods are named by a stem; each has a number that says how often it was made anew."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.world = scene.world
+        self._pods: dict[str, tuple[int, int, int]] = {}
+        self._seen: set[str] = set()
+        scene.open_pool(disruption={"consolidateAfter": "0s", "budgets": [EVERY_NODE]})
+
+    def pod(self, name: str, *, cpu: int = 1, gpus: int = 1) -> str:
+        """Creates a pod with so many devices, and returns the node that it comes to run on."""
+        self.begin(name, cpu=cpu, gpus=gpus)
+        (node,) = self.scene.runs(f"{name}-0")
+        self._seen.add(f"{name}-0")
+        return node
+
+    def begin(self, name: str, *, cpu: int = 1, gpus: int = 1) -> None:
+        """Creates a pod with so many devices."""
+        self._pods[name] = (cpu, gpus, 0)
+        self._create(name)
+
+    def node_of(self, name: str) -> str:
+        """The node that the pod runs on by now, empty while it runs nowhere; one that is gone is made anew."""
+        cpu, gpus, number = self._pods[name]
+        found = self.world.find_pod(f"{name}-{number}")
+        if not found:
+            # What was only just created has not been seen yet.
+            if f"{name}-{number}" in self._seen:
+                self._pods[name] = (cpu, gpus, number + 1)
+                self._create(name)
+            return ""
+        self._seen.add(f"{name}-{number}")
+        is_running = (found.get("status") or {}).get("phase") == "Running" and not _is_deleting(found)
+        return str(found["spec"].get("nodeName", "")) if is_running else ""
+
+    def moves(self, name: str) -> int:
+        """How often the pod was made anew."""
+        return self._pods[name][2]
+
+    def leaves(self, name: str, *nodes: str) -> str:
+        """Waits until the pod runs on another node than these, and returns that one."""
+
+        def elsewhere() -> str:
+            now = self.node_of(name)
+            return now if now not in nodes else ""
+
+        try:
+            return self.world.mirror.until(elsewhere, f"{name} to leave {nodes}", seconds=90)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; {self.scene.story()}") from None
+
+    def has_devices(self, name: str, count: int) -> bool:
+        """Whether the pod has so many devices, all of them such that its node has published."""
+        self.world.mirror.catch_up(self.world.namespace)
+        node = self.node_of(name)
+        results = self.scene.devices(f"{name}-{self.moves(name)}")
+        names = {(one["driver"], one["device"]) for one in results if one["pool"] == node}
+        return len(names) == count and names <= set(self.scene.published(node))
+
+    def until_gone(self, *nodes: str) -> None:
+        """Waits until nodes are gone, and their NodeClaims."""
+
+        def left() -> list[str]:
+            names = {*self.scene.nodes(), *(one["metadata"]["name"] for one in self.scene.claims())}
+            return sorted(names.intersection(nodes))
+
+        self.world.mirror.until(lambda: not left(), f"nodes {nodes} to be gone", seconds=60)
+
+    def change(self, *budgets: Json, **template: Json) -> int:
+        """Changes the template of the pool and what it lets go at once; the resource version from which on this holds.
+
+        Without budgets it lets go what it did.
+        """
+        spec: Json = {"template": template}
+        if budgets:
+            spec["disruption"] = {"budgets": list(budgets)}
+        changed = self.scene.api.patch(path_of(POOLS, self.scene.pool), {"spec": spec})
+        return int(changed["metadata"]["resourceVersion"])
+
+    def budget(self, name: str, left: int) -> None:
+        """Lets so many pods of a name be evicted."""
+        spec = {"maxUnavailable": left, "selector": {"matchLabels": {"app": name}}}
+        body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
+        self.world.create(body)
+        counts = {"currentHealthy": 1, "desiredHealthy": 1 - left, "expectedPods": 1}
+        self.world.patch_status(BUDGETS, name, {"disruptionsAllowed": left, "observedGeneration": 1, **counts})
+
+    def _create(self, name: str) -> None:
+        cpu, gpus, number = self._pods[name]
+        if not number:
+            self.world.create(objects.template(name, self.scene.wants("gpu", gpus)))
+        pod = objects.pod(f"{name}-{number}", objects.from_template("devices", name), limits={"cpu": cpu})
+        pod["metadata"]["labels"] = {"app": name}
+        self.world.create(pod)
+
+
+class Course:
+    """How NodeClaims were made to stand in for others, and how any were deleted, from now on."""
+
+    def __init__(self, proxy: Proxy) -> None:
+        self._proxy = proxy
+        self._before = len(proxy.writes())
+
+    def methods(self) -> list[str]:
+        """The methods of the writes that the server has taken, in order."""
+        return [one.method for one in self._writes() if 0 < one.status < REFUSED]
+
+    def attempts(self) -> int:
+        """How many requests there were to make a NodeClaim that stands in for others, whatever became of them."""
+        return sum(one.method == "POST" for one in self._writes())
+
+    def _writes(self) -> list[Recorded]:
+        found = self._proxy.writes()[self._before :]
+        return [one for one in found if any(each.fits(one.method, one.path, one.body) for each in (STANDS_IN, DELETE))]
+
+
+def looks_twice(scheduler: RunningOperator, version: int) -> None:
+    """Waits until a scheduler knows NodePools of that version, and has looked twice since whether any node is to go."""
+
+    def looks() -> float:
+        return scheduler.metric("dra_disruption_seconds_count")
+
+    def is_known() -> bool:
+        return scheduler.metric('dra_watch_version{resource="nodepools"}') >= version
+
+    wait_until(is_known, f"NodePools of version {version} to be known")
+    before = looks()
+    wait_until(lambda: looks() >= before + 2, "the scheduler to look after nodes twice")
+
+
+def _is_deleting(value: Json) -> bool:
+    return bool(value["metadata"].get("deletionTimestamp"))
+
+
+@pytest.fixture
+def stage(scene: Scene) -> Stage:
+    """A scene in which nodes may go."""
+    return Stage(scene)
