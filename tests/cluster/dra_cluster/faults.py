@@ -108,6 +108,15 @@ def answer_after_applying(code: int) -> Action:
     return act
 
 
+def passing() -> Action:
+    """Lets the request pass: its rule only tells that it was made."""
+
+    async def act(exchange: Exchange) -> web.StreamResponse:
+        return await exchange.forward()
+
+    return act
+
+
 def reset() -> Action:
     """Breaks the connection; the server never sees the request."""
 

@@ -15,7 +15,7 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
-from dra_cluster.faults import Action, Match, Rule
+from dra_cluster.faults import Action, Match, Rule, reset
 from dra_controlplane.certificates import Authority
 
 START_SECONDS = 10.0
@@ -111,6 +111,16 @@ class Proxy:
     def end_watches(self, path: str = "") -> int:
         """Tells watches that their version is too old and ends them; returns how many."""
         return self._mark("is_gone", path)
+
+    @contextmanager
+    def silenced(self, path: str) -> Iterator[None]:
+        """Nobody hears of a kind for as long as the block lasts, by a watch or a list; then all watches begin anew."""
+        with self.disturbed(Match(method="GET", path=rf"{path}\?(limit|.*watch=)"), reset()):
+            self.freeze_watches(path)
+            try:
+                yield
+            finally:
+                self.end_watches(path)
 
     def _mark(self, attribute: str, path: str) -> int:
         chosen = [stream for stream in list(self._streams) if path in stream.path]
