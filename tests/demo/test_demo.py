@@ -11,7 +11,7 @@ DEMO = Path(__file__).parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{DEMO}{os.pathsep}{DEMO.parent / 'controlplane'}", "KEEP": ""}
 COMMAND = [sys.executable, "-m", "dra_demo"]
 
-pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]
 
 
 def folder_in(output: str) -> Path:

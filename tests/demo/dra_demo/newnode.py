@@ -27,9 +27,9 @@ GPU, NIC = "gpu.nvidia.com", "dra.net"
 GPUS, NICS = 8, 16
 WANTED_GPUS = 4
 UNPUBLISHED = "kwok.dra-scheduler.dev/unpublished"
-STEP_SECONDS = 20.0
+STEP_SECONDS = 60.0
 # No node goes in the first 15 seconds after a pod has left it.
-END_SECONDS = 45.0
+END_SECONDS = 120.0
 LOOK_SECONDS = 0.1
 READING_SECONDS = 1.5
 DRA = Path(sys.executable).with_name("dra")

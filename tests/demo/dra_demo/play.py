@@ -15,7 +15,7 @@ from dra_demo.state import State, load, node_of, scheduled_condition
 from dra_demo.world import CLUSTER, DESCRIPTION, SCENES, Place, Scene, places
 
 LOOK_SECONDS = 0.2
-SCENE_SECONDS = 20.0
+SCENE_SECONDS = 60.0
 # People read more slowly than pods are bound.
 READING_SECONDS = 1.5
 # A message on a waiting pod may follow what it is about by a second.
