@@ -333,7 +333,11 @@ def nominated(pod: Pod, claim: NodeClaim) -> Nominated:
     """Return what a pod is told that a NodeClaim was made for; nothing in it changes as the node comes up."""
     message = f"waits for NodeClaim {claim.name} ({_about(claim)})"
     reason = FoldedReason(reason=NOMINATED, message=message, nodes=0)
-    return Nominated(pod=pod, message=message, reasons=(reason,), wake=_wake_of(pod), node_claim=claim.name)
+    uids = [one.uid for one in nominees_of(claim)]
+    place = uids.index(pod.metadata.uid) if pod.metadata.uid in uids else 0
+    return Nominated(
+        pod=pod, message=message, reasons=(reason,), wake=_wake_of(pod), node_claim=claim.name, place=place
+    )
 
 
 def _wake_of(pod: Pod) -> Wake:

@@ -25,6 +25,8 @@ RETRY_INTERVAL = 1.0
 # A pod with a node on its way takes what becomes free elsewhere, but need not be quick about it.
 NOMINATED_INTERVAL = 5.0
 
+Turn = tuple[int, bool, int, Rank]
+
 
 def backoff(failures: int) -> float:
     """Return the pause in seconds after so many failures: 1, 2, 4 and so on up to 300."""
@@ -63,6 +65,7 @@ class _Entry:
         "is_nominated",
         "node_claim",
         "overruns",
+        "place",
         "pod",
         "settled",
         "state",
@@ -77,6 +80,7 @@ class _Entry:
         self.wake = Wake.NOTHING
         self.node_claim = ""
         self.is_nominated = False
+        self.place = 0
         self.overruns = 0
         self.tries = 0
         self.settled = 0.0
@@ -85,9 +89,12 @@ class _Entry:
         self.ticket = 0
 
     @property
-    def turn(self) -> tuple[int, bool, Rank]:
-        """Its place among those that are ready: of one priority, those first for which a NodeClaim was made."""
-        return (-self.pod.spec.priority, not self.is_nominated, self.pod.rank)
+    def turn(self) -> Turn:
+        """Its place among those that are ready: of one priority, those first for which a NodeClaim was made.
+
+        These go as they were planned: in another order one of them might take what only serves the next.
+        """
+        return (-self.pod.spec.priority, not self.is_nominated, self.place, self.pod.rank)
 
 
 class SchedulingQueue:
@@ -98,7 +105,7 @@ class SchedulingQueue:
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._failures: dict[str, _Failures] = {}
-        self._ready: list[tuple[tuple[int, bool, Rank], int, str]] = []
+        self._ready: list[tuple[Turn, int, str]] = []
         self._timers: list[tuple[float, int, str]] = []
         self._by_wake: dict[Wake, dict[str, None]] = {}
         self._by_node_claim: dict[str, dict[str, None]] = {}
@@ -194,6 +201,7 @@ class SchedulingQueue:
         self._enter(uid, entry, _State.WAITING)
         self._by_wake.setdefault(entry.wake, {})[uid] = None
         entry.is_nominated = isinstance(outcome, Nominated) and bool(outcome.node_claim)
+        entry.place = outcome.place if isinstance(outcome, Nominated) else 0
         if isinstance(outcome, Nominated) and outcome.node_claim:
             entry.node_claim = outcome.node_claim
             self._by_node_claim.setdefault(entry.node_claim, {})[uid] = None

@@ -51,13 +51,17 @@ class OutOfBudget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Nominated(msgspec.Struct, frozen=True, kw_only=True):
-    """The pod waits for a host that is not ready: a NodeClaim by name, or (empty) a node that is about to have room."""
+    """The pod waits for a host that is not ready: a NodeClaim by name, or (empty) a node that is about to have room.
+
+    `place` is its turn among the pods of the NodeClaim, from 0 on: in this order they have been planned.
+    """
 
     pod: Pod
     message: str
     reasons: tuple[FoldedReason, ...]
     wake: Wake
     node_claim: str = ""
+    place: int = 0
 
 
 Outcome = Assignment | Unschedulable | Waiting | OutOfBudget
