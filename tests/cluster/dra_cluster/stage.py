@@ -24,30 +24,32 @@ class Stage:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.world = scene.world
-        self._pods: dict[str, tuple[int, int, int]] = {}
+        self._pods: dict[str, tuple[int, int]] = {}
         self._seen: set[str] = set()
         scene.open_pool(disruption={"consolidateAfter": "0s", "budgets": [EVERY_NODE]})
 
-    def pod(self, name: str, *, cpu: int = 1, gpus: int = 1) -> str:
-        """Creates a pod with so many devices, and returns the node that it comes to run on."""
-        self.begin(name, cpu=cpu, gpus=gpus)
+    def pod(self, name: str, *, cpu: int = 1, **devices: int) -> str:
+        """Creates a pod with so many devices of each kind, or one GPU, and returns the node that it comes to run on."""
+        self.begin(name, cpu=cpu, **devices)
         (node,) = self.scene.runs(f"{name}-0")
         self._seen.add(f"{name}-0")
         return node
 
-    def begin(self, name: str, *, cpu: int = 1, gpus: int = 1) -> None:
-        """Creates a pod with so many devices."""
-        self._pods[name] = (cpu, gpus, 0)
+    def begin(self, name: str, *, cpu: int = 1, **devices: int) -> None:
+        """Creates a pod with so many devices of each kind, or one GPU."""
+        requests = [self.scene.wants(kind, count) for kind, count in (devices or {"gpu": 1}).items()]
+        self.world.create(objects.template(name, *requests))
+        self._pods[name] = (cpu, 0)
         self._create(name)
 
     def node_of(self, name: str) -> str:
         """The node that the pod runs on by now, empty while it runs nowhere; one that is gone is made anew."""
-        cpu, gpus, number = self._pods[name]
+        cpu, number = self._pods[name]
         found = self.world.find_pod(f"{name}-{number}")
         if not found:
             # What was only just created has not been seen yet.
             if f"{name}-{number}" in self._seen:
-                self._pods[name] = (cpu, gpus, number + 1)
+                self._pods[name] = (cpu, number + 1)
                 self._create(name)
             return ""
         self._seen.add(f"{name}-{number}")
@@ -56,7 +58,7 @@ class Stage:
 
     def moves(self, name: str) -> int:
         """How often the pod was made anew."""
-        return self._pods[name][2]
+        return self._pods[name][1]
 
     def leaves(self, name: str, *nodes: str) -> str:
         """Waits until the pod runs on another node than these, and returns that one."""
@@ -87,6 +89,10 @@ class Stage:
 
         self.world.mirror.until(lambda: not left(), f"nodes {nodes} to be gone", seconds=60)
 
+    def life_of(self, node: str) -> str:
+        """How long the NodeClaim of a node may live; empty if there is none."""
+        return next((one["spec"]["expireAfter"] for one in self.scene.claims() if one["metadata"]["name"] == node), "")
+
     def change(self, *budgets: Json, **template: Json) -> int:
         """Changes the template of the pool and what it lets go at once; the resource version from which on this holds.
 
@@ -107,9 +113,7 @@ class Stage:
         self.world.patch_status(BUDGETS, name, {"disruptionsAllowed": left, "observedGeneration": 1, **counts})
 
     def _create(self, name: str) -> None:
-        cpu, gpus, number = self._pods[name]
-        if not number:
-            self.world.create(objects.template(name, self.scene.wants("gpu", gpus)))
+        cpu, number = self._pods[name]
         pod = objects.pod(f"{name}-{number}", objects.from_template("devices", name), limits={"cpu": cpu})
         pod["metadata"]["labels"] = {"app": name}
         self.world.create(pod)
