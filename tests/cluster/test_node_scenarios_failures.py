@@ -10,7 +10,7 @@ from dra_cluster.proxy import Proxy
 from dra_cluster.scene import Scene
 from dra_controlplane.client import path_of
 
-SETTINGS = {"gate_timeout_seconds": "3"}
+SETTINGS = {"gate_timeout_seconds": "6"}
 CREATE = Match(method="POST", path=r"/nodeclaims$")
 
 

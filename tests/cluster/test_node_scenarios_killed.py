@@ -11,6 +11,7 @@ from dra_cluster.operators import Operators
 from dra_cluster.proxy import Proxy
 from dra_cluster.scene import Scene
 from dra_cluster.whole import Whole
+from dra_controlplane.waiting import wait_until
 
 EXTENDED = "nvidia.com/gpu"
 SETTINGS = {"disruption_interval_seconds": "0.3"}
@@ -19,13 +20,15 @@ CREATE = Match(method="POST", path=r"/nodeclaims$")
 
 
 def kill_at(proxy: Proxy, whole: Whole, number: int, course: Callable[[], None]) -> None:
-    """Lets something take its course; all roles are killed at that write, and started again."""
+    """Lets something take its course; all roles are killed at that write, or after fewer, and started again."""
     hold = Hold()
-    proxy.disturb(Decisive(), hold.before() if number % 2 else hold.after(), skip=number - 1)
+    rule = proxy.disturb(Decisive(), hold.before() if number % 2 else hold.after(), skip=number - 1)
     # What a thread has started ends with it.
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(course)
-        hold.reached()
+        wait_until(lambda: rule.hits or done.done(), f"write {number}")
+        if rule.hits:
+            hold.reached()
         whole.kill()
         hold.drop()
         whole.run()
