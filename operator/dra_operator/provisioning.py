@@ -16,7 +16,7 @@ from dra_scheduling.allocation.budget import within
 from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
-from dra_scheduling.inventory import Nominee, nominees_of
+from dra_scheduling.inventory import Nominee, nominees_of, place_in
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Nominated, Outcome, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
@@ -333,10 +333,13 @@ def nominated(pod: Pod, claim: NodeClaim) -> Nominated:
     """Return what a pod is told that a NodeClaim was made for; nothing in it changes as the node comes up."""
     message = f"waits for NodeClaim {claim.name} ({_about(claim)})"
     reason = FoldedReason(reason=NOMINATED, message=message, nodes=0)
-    uids = [one.uid for one in nominees_of(claim)]
-    place = uids.index(pod.metadata.uid) if pod.metadata.uid in uids else 0
     return Nominated(
-        pod=pod, message=message, reasons=(reason,), wake=_wake_of(pod), node_claim=claim.name, place=place
+        pod=pod,
+        message=message,
+        reasons=(reason,),
+        wake=_wake_of(pod),
+        node_claim=claim.name,
+        place=place_in(claim, pod),
     )
 
 

@@ -12,6 +12,7 @@ from dra_scheduling.cluster.refusing import shape_of, usable_claims
 from dra_scheduling.extended.accounting import received_gpu
 from dra_scheduling.extended.special import over_limit_everywhere
 from dra_scheduling.features import NODE_ALLOCATABLE
+from dra_scheduling.inventory import place_in
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.bindrequests import (
     BindRequest,
@@ -21,8 +22,9 @@ from dra_scheduling.model.bindrequests import (
 )
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Assignment, CycleResult, Outcome, OutOfBudget, Unschedulable, Waiting
-from dra_scheduling.model.pods import Pod
+from dra_scheduling.model.pods import Pod, Turn
 from dra_scheduling.nodefit.ofdevices import ClaimUse, taken_of_node
 from dra_scheduling.podclaims import ResolvedClaims
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line
@@ -54,12 +56,13 @@ def by_clock(clock: Callable[[], float]) -> NewBudget:
 def schedule(cluster: Cluster, pods: Iterable[Pod], new_budget: NewBudget = by_steps) -> CycleResult:
     """Return what becomes of these pods of the cluster, each counted there at once so that the next one sees it.
 
-    The pods are taken by priority and age, of one priority those first for which a node was made that is there now.
+    The pods are taken by priority and age, of one priority those first for which a node was made that is there now,
+    and these as they were planned.
     Each has a budget of its own. One that fits nowhere, or whose budget ends, never holds up the others.
     """
     outcomes: list[Outcome] = []
     steps = 0
-    for pod in _in_turn(cluster, pods):
+    for pod in in_turn(cluster, pods):
         outcome, spent = _decide(cluster, pod, new_budget())
         outcomes.append(outcome)
         steps += spent
@@ -91,15 +94,22 @@ def bind_request(assignment: Assignment, backoff_limit: int = DEFAULT_BACKOFF_LI
     )
 
 
-def _in_turn(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
-    # Whoever else took the room of a node that was made for a pod would leave that one without any.
-    return sorted(pods, key=lambda pod: (-pod.spec.priority, not any(_own_nodes(cluster, pod)), pod.rank))
+def in_turn(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
+    """Return the pods in the order in which they are decided."""
+
+    def turn(pod: Pod) -> Turn:
+        # Whoever else took the room of a node that was made for a pod would leave that one without any, and in another
+        # order than that of their plan one pod may take the device that only serves the next.
+        place = next((place_in(claim, pod) for claim in _own_node_claims(cluster, pod)), None)
+        return (-pod.spec.priority, place is None, place or 0, pod.rank)
+
+    return sorted(pods, key=turn)
 
 
-def _own_nodes(cluster: Cluster, pod: Pod) -> Iterator[str]:
-    """Yield the nodes that were made for the pod and are there."""
-    names = (claim.status.node_name for claim in cluster.inventory.nominated_to(pod))
-    return (name for name in names if name in cluster.nodes)
+def _own_node_claims(cluster: Cluster, pod: Pod) -> Iterator[NodeClaim]:
+    """Yield the NodeClaims that were made for the pod and whose nodes are there."""
+    claims = cluster.inventory.nominated_to(pod)
+    return (claim for claim in claims if claim.status.node_name in cluster.nodes)
 
 
 def _decide(cluster: Cluster, pod: Pod, budget: Budget) -> tuple[Outcome, int]:
@@ -128,7 +138,7 @@ def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, b
     # What was found in time is not to be lost for the time that it takes to make sure of it.
     sure = look_within(budget.untimed)
     # Nodes that were made together are filled as planned: a pod on another one's room would need a node more.
-    own = _own_nodes(cluster, pod)
+    own = (claim.status.node_name for claim in _own_node_claims(cluster, pod))
     best = next((node for node in own if ranking.takes(node, cluster.changes, sure)), None)
     best = best or ranking.best(cluster.changes, sure)
     steps = ranking.steps - steps_before

@@ -12,7 +12,7 @@ from enum import Enum, auto
 import msgspec
 
 from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, OutOfBudget
-from dra_scheduling.model.pods import Pod, Rank
+from dra_scheduling.model.pods import Pod, Turn
 from dra_scheduling.reasons import Wake
 
 FIRST_BACKOFF = 1.0
@@ -24,8 +24,6 @@ PROMPT_TRIES = 5
 RETRY_INTERVAL = 1.0
 # A pod with a node on its way takes what becomes free elsewhere, but need not be quick about it.
 NOMINATED_INTERVAL = 5.0
-
-Turn = tuple[int, bool, int, Rank]
 
 
 def backoff(failures: int) -> float:

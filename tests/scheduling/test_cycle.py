@@ -31,8 +31,8 @@ def gpu_pod(name: str, count: int = 1) -> Pod:
     return pod(name, container(limits={RESOURCE: str(count)}))
 
 
-def node_claim(node_name: str, made_for: Pod) -> NodeClaim:
-    note = {NOMINATED_PODS: nominees_text((Nominee.of(made_for),))}
+def node_claim(node_name: str, *made_for: Pod) -> NodeClaim:
+    note = {NOMINATED_PODS: nominees_text(Nominee.of(one) for one in made_for)}
     reference = NodeClassRef("dra-scheduler.dev", "InstanceType", "default")
     return NodeClaim(
         metadata=ObjectMeta(name="claim", uid="uid of the claim", annotations=note),
@@ -125,6 +125,16 @@ def test_nobody_of_its_priority_takes_the_node_that_was_made_for_a_pod() -> None
         ("young", Assignment),
         ("old", Unschedulable),
     ]
+
+
+def test_pods_get_the_node_that_was_made_for_them_in_the_order_of_its_plan() -> None:
+    world = cluster("n1")
+    large, small = gpu_pod("planned-first", 2), gpu_pod("a-planned-second")
+    world.apply(node_claim("n1", large, small))
+
+    result = decide(world, small, large)
+
+    assert [item.pod.metadata.name for item in result.outcomes if isinstance(item, Assignment)] == ["planned-first"]
 
 
 def test_the_room_of_a_pod_whose_node_is_still_to_come_is_nobody_s() -> None:

@@ -2,7 +2,7 @@
 
 from dra_scheduling.inventory.index import Inventory, InventoryObject
 from dra_scheduling.inventory.machines import Machine, MachineOffering, MachineTable
-from dra_scheduling.inventory.nominations import Nominee, nominees_of, requested_drivers
+from dra_scheduling.inventory.nominations import Nominee, nominees_of, place_in, requested_drivers
 from dra_scheduling.inventory.templates import PoolTemplate
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "Nominee",
     "PoolTemplate",
     "nominees_of",
+    "place_in",
     "requested_drivers",
 ]

@@ -39,6 +39,12 @@ def nominees_of(claim: NodeClaim) -> tuple[Nominee, ...]:
     return tuple(Nominee(ObjectKey(part[0], part[1]), part[2]) for part in parts if len(part) == 3)  # noqa: PLR2004
 
 
+def place_in(claim: NodeClaim, pod: Pod) -> int:
+    """Return the pod's turn among those that the NodeClaim names, from 0 on; 0 as well where it is not named."""
+    uids = [one.uid for one in nominees_of(claim)]
+    return uids.index(pod.metadata.uid) if pod.metadata.uid in uids else 0
+
+
 def nominees_text(nominees: Iterable[Nominee]) -> str:
     """Return the value of the annotation."""
     entries = [f"{one.key.namespace}/{one.key.name}/{one.uid}" for one in nominees]

@@ -8,6 +8,8 @@ from dra_scheduling.model.nodeselection import NodeSelector, PreferredScheduling
 from dra_scheduling.quantity import Quantity
 
 Rank = tuple[int, str, str, str]
+Turn = tuple[int, bool, int, Rank]
+"""Priority, whether no node was made for the pod, its place in the plan of that node, and then its rank."""
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
 INITIALIZED_LABEL = "karpenter.sh/initialized"
 

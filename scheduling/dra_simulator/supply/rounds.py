@@ -7,14 +7,13 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
+from dra_scheduling.cycle import in_turn, schedule
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Outcome, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning import Nomination, PlanOptions, is_in_flight, keeper_of, provision
-from dra_scheduling.queue import Turn
 from dra_simulator.supply.endings import let_go
 from dra_simulator.supply.machines import Arrival, Provider
 
@@ -83,7 +82,7 @@ class Rounds:
         return has_room or any(arrivals for _, arrivals in found)
 
     def _schedule(self) -> None:
-        for pod in self._in_turn():
+        for pod in in_turn(self._cluster, self._cluster.pending()):
             for watcher in self._watchers:
                 watcher.before(self._cluster, pod)
             result = schedule(self._cluster, [pod])
@@ -91,20 +90,6 @@ class Rounds:
             for watcher in self._watchers:
                 watcher.after(result.outcomes[0])
             self.steps += result.search_steps
-
-    def _in_turn(self) -> list[Pod]:
-        """Return the pending pods as the operator's queue has them: of one priority, those with a NodeClaim first."""
-        places = {
-            nominee.uid: place
-            for claim in self._cluster.inventory.claims.values()
-            for place, nominee in enumerate(nominees_of(claim))
-        }
-
-        def turn(pod: Pod) -> Turn:
-            place = places.get(pod.metadata.uid)
-            return (-pod.spec.priority, place is None, place or 0, pod.rank)
-
-        return sorted(self._cluster.pending(), key=turn)
 
     def _plan(self) -> None:
         self.nominations.clear()
