@@ -43,7 +43,7 @@ def test_a_plugin_of_the_kubeconfig_is_asked_for_its_token(tmp_path: Path) -> No
     # The official client looks for the file when it is imported.
     command = [sys.executable, "-c", code]
     shown = subprocess.run(
-        command, env={**os.environ, "KUBECONFIG": str(path)}, capture_output=True, text=True, check=True, timeout=30
+        command, env={**os.environ, "KUBECONFIG": str(path)}, capture_output=True, text=True, check=True, timeout=60
     )
 
     assert shown.stdout == "{'Authorization': 'Bearer made'}\n"

@@ -25,9 +25,10 @@ from dra_scheduling.wire import KubernetesObject
 class World:
     """Pods on a server, and a cache that may know something else."""
 
-    def __init__(self, server: dict[str, Json], api: HttpApi) -> None:
+    def __init__(self, server: dict[str, Json], api: HttpApi, listed: asyncio.Event) -> None:
         self.server = server
         self.cache = Cache()
+        self.listed = listed
         self.told: list[str] = []
         watches = Watches(ManualClock(), ignore_lists)
         watches[Pod].page([], 0, first=True, last=True)
@@ -46,7 +47,7 @@ class World:
 
     async def look(self, meanwhile: Callable[[], object] = lambda: None) -> int:
         looking = asyncio.create_task(self.audit.look_at(PODS, patience=0.1))
-        await asyncio.sleep(0.05)
+        await self.listed.wait()
         meanwhile()
         return await looking
 
@@ -54,6 +55,7 @@ class World:
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     server: dict[str, Json] = {}
+    listed = asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
         name = request.path.rpartition("/pods")[2].strip("/")
@@ -63,11 +65,14 @@ async def world() -> AsyncIterator[World]:
         page = first if "continue" not in request.query else sorted(server)[1:]
         more = {"continue": "a token/with=signs"} if "continue" not in request.query and len(server) > 1 else {}
         assert request.headers["Accept"].startswith("application/json;as=PartialObjectMetadataList")
-        return web.json_response({"metadata": more, "items": [server[one] for one in page]})
+        response = web.json_response({"metadata": more, "items": [server[one] for one in page]})
+        if not more:
+            listed.set()
+        return response
 
     async with serving(answer) as url:
         api = HttpApi(access_to(url, ManualClock()))
-        yield World(server, api)
+        yield World(server, api, listed)
         await api.close()
 
 

@@ -21,7 +21,7 @@ except ZeroDivisionError:
 def lines(**variables: str) -> list[str]:
     """What a process with these settings logs."""
     command = [sys.executable, "-c", CODE.replace("{variables}", repr(variables))]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return shown.stderr.splitlines()
 
 

@@ -82,7 +82,7 @@ def test_two_processes_of_one_host_have_different_identities() -> None:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dra_operator", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_help_lists_every_variable_and_flag() -> None:
@@ -103,4 +103,4 @@ def test_help_does_not_wait_for_kopf() -> None:
     code = "import sys; sys.argv = ['dra-operator', '--help']\nimport dra_operator.__main__ as program\n"
     code += "try: program.main()\nexcept SystemExit: pass\nassert 'kopf' not in sys.modules"
 
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=30).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60).returncode == 0

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.controlplane
 
 ACCOUNT = "dra-scheduler"
 STOP_SECONDS = 10.0
+QUIET_SECONDS = 4.0
 
 
 def everything(operators: Operators, name: str = "everything", **settings: str) -> RunningOperator:
@@ -64,12 +65,14 @@ def test_an_idle_cluster_is_not_written_to(replicas: Operators, network: Proxy, 
     for number in range(20):
         place.pod(f"p{number}", from_template("gpu", "gpus"))
     wait_until(lambda: sum(bool(place.message(f"p{number}")) for number in range(20)) == 19, "19 pods to say why")
-    time.sleep(3)
-    before = len(network.writes())
 
-    time.sleep(5)
+    def is_quiet() -> bool:
+        before = len(network.writes())
+        time.sleep(QUIET_SECONDS)
+        return len(network.writes()) == before
 
-    assert network.writes()[before:] == []
+    wait_until(is_quiet, "the last word about the pods")
+    assert is_quiet()
 
 
 def test_nothing_of_ours_is_put_on_watched_objects(replicas: Operators, place: World) -> None:

@@ -144,7 +144,7 @@ async def test_an_end_waits_for_what_is_being_looked_at_and_takes_up_nothing_mor
 
 
 def test_a_failure_is_logged_under_the_name_of_the_role_that_looks() -> None:
-    shown = subprocess.run([sys.executable, "-c", FAILING], capture_output=True, text=True, check=True, timeout=30)
+    shown = subprocess.run([sys.executable, "-c", FAILING], capture_output=True, text=True, check=True, timeout=60)
     (line,) = (json.loads(line) for line in shown.stderr.splitlines())
 
     assert (line["logger"], line["key"]) == ("dra_operator.kwok", "a")
