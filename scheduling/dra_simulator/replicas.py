@@ -129,8 +129,8 @@ class PodMaker:
         pattern = msgspec.structs.replace(pattern, spec=spec)
         for node in self._nodes:
             if node.name not in served and static_refusal(pattern, node) is None:
-                pinned = msgspec.structs.replace(pattern, spec=_pinned(spec, node.name))
-                yield self._named(pinned, f"{workload.key.name}-{node.name}")
+                there = msgspec.structs.replace(pattern, spec=_bound_or_pinned(spec, node.name))
+                yield self._named(there, f"{workload.key.name}-{node.name}")
 
     def _named(self, pattern: Pod, name: str) -> Pod:
         self._names.add(ObjectKey(pattern.metadata.namespace, name))
@@ -180,10 +180,15 @@ def _volumes(workload: Workload, template: PodTemplate) -> dict[str, object]:
     return {"volumes": [*(own if isinstance(own, list) else ()), *made]}
 
 
-def _pinned(spec: PodSpec, node: str) -> PodSpec:
+def _bound_or_pinned(spec: PodSpec, node: str) -> PodSpec:
     """Return the spec of a daemon's pod for one node; another scheduler has nothing to choose, so it is bound there."""
     if spec.scheduler_name != DEFAULT_SCHEDULER_NAME:
         return msgspec.structs.replace(spec, node_name=node)
+    return pinned(spec, node)
+
+
+def pinned(spec: PodSpec, node: str) -> PodSpec:
+    """Return the spec of a daemon's pod that waits for one node."""
     requirement = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
     selector = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(requirement,)),))
     affinity = NodeAffinity(required_during_scheduling_ignored_during_execution=selector)

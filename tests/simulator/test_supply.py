@@ -155,22 +155,6 @@ def test_daemons_take_their_room_of_nodes_that_come_up() -> None:
     assert found["stats"]["pods"] == 4
 
 
-@pytest.mark.parametrize("scheduler", ["default-scheduler", "dra-scheduler"])
-def test_daemons_have_their_devices_of_nodes_that_come_up(scheduler: str) -> None:
-    world: Json = {
-        "pools": {"default": {}},
-        "types": {"gpu": {"devices": {"a": 2}}},
-        "daemons": {
-            "agent": {"wants": ["r"], "scheduler": scheduler},
-            "sloppy": {"wants": [{"name": "r", "class": "b"}]},
-        },
-        "pods": {"p": {"wants": ["r"]}, "q": {"wants": ["r"]}},
-    }
-    found = simulated(world, "--launch")
-    assert len({one["spec"]["selectedNode"] for one in found["bindRequests"]}) == 2
-    assert found["stats"]["devices"] == {"published": 4, "allocated": 4}
-
-
 def test_a_node_that_turns_out_unlike_its_plan_is_no_reason_to_make_more_and_more() -> None:
     # A selector sees no value that is only bound, and a made-up driver publishes one that it refuses.
     root = {"attribute": "resource.kubernetes.io/pcieRoot", "devices": [{"driver": "a", "name": "a-{index}"}]}

@@ -4,7 +4,7 @@ Asking changes nothing, so that many candidates may be asked side by side; `comm
 those of docs/allocator.md, section "Candidates".
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.candidates.bindings import AttributeBindings
@@ -77,20 +77,20 @@ class CandidateAllocator:
 
         Raises `StaleAllotmentError` if anything was committed or released since it was decided.
         """
-        if allotment.revision != self._tracker.revision:
-            raise StaleAllotmentError(
-                f"the allotment of {allotment.candidate} was decided on revision {allotment.revision} of the plan, "
-                f"which is at {self._tracker.revision}"
-            )
+        self._check(allotment)
         self.retain(allotment.candidate, allotment.types)
-        for one in allotment.served:
-            self._tracker.hold(allotment.candidate, one.name, (use for claim in one.claims for use in claim.uses))
-        for number, key in enumerate(allotment.searched):
-            by_type = {one.name: one.claims[number] for one in allotment.served}
-            self._recorded.setdefault(allotment.candidate, set()).add(key)
-            self._records[key] = ClaimRecord(candidate=allotment.candidate, by_type=by_type)
+        self._hold(allotment, allotment.searched)
         if allotment.reached is not None:
             self._reached[allotment.candidate] = allotment.reached
+
+    def reserve(self, allotment: Allotment, there: Collection[ObjectKey]) -> None:
+        """Reserve what the allotment says; types of the candidate that are not in it stay as they are.
+
+        Only the claims that are `there` count as served. Others stand for claims that somebody is going to make, one a
+        candidate. Raises `StaleAllotmentError` as `commit` does.
+        """
+        self._check(allotment)
+        self._hold(allotment, there)
 
     def release(self, candidate: str, types: Iterable[str]) -> None:
         """Let these types of the candidate hold nothing any more; those that hold nothing are passed over."""
@@ -110,6 +110,22 @@ class CandidateAllocator:
     def retain(self, candidate: str, types: Iterable[str]) -> None:
         """Release every type of the candidate but these, for whatever reason the others left."""
         self.release(candidate, self._holding(candidate) - frozenset(types))
+
+    def _check(self, allotment: Allotment) -> None:
+        if allotment.revision != self._tracker.revision:
+            raise StaleAllotmentError(
+                f"the allotment of {allotment.candidate} was decided on revision {allotment.revision} of the plan, "
+                f"which is at {self._tracker.revision}"
+            )
+
+    def _hold(self, allotment: Allotment, recorded: Collection[ObjectKey]) -> None:
+        for one in allotment.served:
+            self._tracker.hold(allotment.candidate, one.name, (use for claim in one.claims for use in claim.uses))
+        for number, key in enumerate(allotment.searched):
+            if key in recorded:
+                by_type = {one.name: one.claims[number] for one in allotment.served}
+                self._recorded.setdefault(allotment.candidate, set()).add(key)
+                self._records[key] = ClaimRecord(candidate=allotment.candidate, by_type=by_type)
 
     def _holding(self, candidate: str) -> frozenset[str]:
         """Return the types of the candidate that hold devices or stand for a claim."""

@@ -34,7 +34,7 @@ from dra_scheduling.shapes.shape import ShapeCache
 from dra_scheduling.wire import KubernetesObject
 
 DEFAULT_SCHEDULER_NAME = "dra-scheduler"
-Offer = Namespace | PodDisruptionBudget | ResourceSlice | DeviceTaintRule | DeviceClass | ResourceClaimTemplate
+Offer = Namespace | PodDisruptionBudget | ResourceSlice | DeviceTaintRule | DeviceClass
 
 
 class Cluster:
@@ -74,7 +74,7 @@ class Cluster:
                 return self.placements.apply_bind_request(value)
             case Node():
                 return self._apply_node(value)
-            case NodePool() | NodeClaim() | InstanceType() | DaemonSet():
+            case NodePool() | NodeClaim() | InstanceType() | DaemonSet() | ResourceClaimTemplate():
                 return self.inventory.apply(value)
             case _:
                 return self._apply_offer(value)
@@ -172,8 +172,6 @@ class Cluster:
                 revision = self.classes.revision
                 self.classes.apply(value)
                 return self._classes_changed(revision)
-            case ResourceClaimTemplate():
-                return Wake.NOTHING
 
     def _remove_slice(self, key: ObjectKey) -> Wake:
         return self._reach_changed(self.pools.remove(key.name))

@@ -6,8 +6,9 @@ from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.disruption.outlook import Outlook
 from dra_scheduling.pools.pieces import Reach
 from dra_scheduling.provisioning.asked import Asked
+from dra_scheduling.provisioning.ground import Origin
 from dra_scheduling.provisioning.hosts import Hosts, there
-from dra_scheduling.provisioning.plannednode import Origin, PlannedNode, Seat
+from dra_scheduling.provisioning.plannednode import PlannedNode, Seat
 from dra_scheduling.provisioning.situation import Situation
 
 

@@ -3,7 +3,7 @@
 Kept up to date object by object. What is found out of the pools and types is kept until one of them changes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -12,10 +12,11 @@ from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.machines import Machine, MachineTable
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS, Nominee, nominees_of, nominees_text
-from dra_scheduling.inventory.overhead import daemons_on
+from dra_scheduling.inventory.overhead import daemons_on, requested_by, takes_devices
 from dra_scheduling.inventory.poolchecks import pool_faults
 from dra_scheduling.inventory.supply import machine_of
 from dra_scheduling.inventory.templates import PoolTemplate, template_of
+from dra_scheduling.model.claims import ResourceClaimTemplate
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
@@ -25,15 +26,16 @@ from dra_scheduling.model.pods import Pod
 from dra_scheduling.reasons import Wake
 from dra_scheduling.requirements import WELL_KNOWN_LABELS, Requirement
 
-InventoryObject = NodePool | InstanceType | NodeClaim | DaemonSet
+InventoryObject = NodePool | InstanceType | NodeClaim | DaemonSet | ResourceClaimTemplate
 
 
 class Inventory:
-    """NodePools, InstanceTypes, DaemonSets and NodeClaims by name."""
+    """NodePools, InstanceTypes, DaemonSets with the templates of their claims, and NodeClaims by name."""
 
     __slots__ = (
         "_bindings",
         "_by_node",
+        "_claim_templates",
         "_daemons",
         "_expanded",
         "_features",
@@ -57,6 +59,7 @@ class Inventory:
         self._types: dict[str, InstanceType] = {}
         self._expanded: dict[str, Expanded] = {}
         self._daemons: dict[ObjectKey, DaemonSet] = {}
+        self._claim_templates: dict[ObjectKey, ResourceClaimTemplate] = {}
         self.claims: dict[str, NodeClaim] = {}
         """All NodeClaims by name, those included that were only decided."""
         self._nominated: dict[str, dict[str, None]] = {}
@@ -77,10 +80,14 @@ class Inventory:
             case InstanceType():
                 return self._apply_type(value)
             case DaemonSet():
-                key = ObjectKey(value.metadata.namespace, value.metadata.name)
-                before = self._daemons.get(key)
-                self._daemons[key] = value
+                before = self._daemons.get(value.key)
+                self._daemons[value.key] = value
                 return Wake.NOTHING if before is not None and before.spec == value.spec else self._forget_answers()
+            case ResourceClaimTemplate():
+                key = ObjectKey(value.metadata.namespace, value.metadata.name)
+                known = self._claim_templates.get(key)
+                self._claim_templates[key] = value
+                return Wake.NOTHING if known is not None and known.spec == value.spec else self._of_daemons(key)
             case NodeClaim():
                 return self._apply_claim(value)
 
@@ -93,6 +100,8 @@ class Inventory:
             return self._forget_answers()
         if kind is DaemonSet and self._daemons.pop(key, None) is not None:
             return self._forget_answers()
+        if kind is ResourceClaimTemplate and self._claim_templates.pop(key, None) is not None:
+            return self._of_daemons(key)
         if kind is NodeClaim:
             return self._remove_claim(key.name)
         return Wake.NOTHING
@@ -180,9 +189,14 @@ class Inventory:
         return self._pools
 
     @property
-    def daemon_sets(self) -> Iterable[DaemonSet]:
-        """All DaemonSets."""
-        return self._daemons.values()
+    def daemon_sets(self) -> Mapping[ObjectKey, DaemonSet]:
+        """All DaemonSets by name."""
+        return self._daemons
+
+    @property
+    def claim_templates(self) -> Mapping[ObjectKey, ResourceClaimTemplate]:
+        """All ResourceClaimTemplates by name."""
+        return self._claim_templates
 
     def nominated_to(self, pod: Pod) -> tuple[NodeClaim, ...]:
         """Return the NodeClaims that name the pod, by name: of several all but one have failed or are going."""
@@ -269,9 +283,19 @@ class Inventory:
 
     def _less_daemons(self, machine: Machine, template: PoolTemplate) -> Machine:
         requirements = template.requirements.narrowed(machine.requirements)
-        taken = daemons_on(self._daemons.values(), requirements, template.taints)
+        daemons = daemons_on(self._daemons.values(), requirements, template.taints)
+        taken = requested_by(daemons)
         left = {name: amount - taken.get(name, 0) for name, amount in machine.allocatable.items()}
-        return replace(machine, allocatable=left)
+        of_devices = tuple(sorted(one.key for one in daemons if takes_devices(one, machine.allocatable)))
+        return replace(machine, allocatable=left, daemons=of_devices)
+
+    def _of_daemons(self, template: ObjectKey) -> Wake:
+        """Return what a change of a ResourceClaimTemplate could help: pods, if a DaemonSet takes devices by it."""
+        for daemon in self._daemons.values():
+            entries = daemon.spec.template.spec.resource_claims if daemon.key.namespace == template.namespace else ()
+            if any(entry.resource_claim_template_name == template.name for entry in entries):
+                return Wake.SUPPLY
+        return Wake.NOTHING
 
     def _may_grow(self, pool: NodePool) -> bool:
         valid = pool.condition("ValidationSucceeded")

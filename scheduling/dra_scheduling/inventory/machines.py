@@ -8,6 +8,7 @@ import msgspec
 
 from dra_scheduling.candidates import CandidateType
 from dra_scheduling.extended.names import is_extended_name
+from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.pools.bits import members
 from dra_scheduling.requirements import Requirement, Requirements
 from dra_scheduling.resources import Resources
@@ -28,6 +29,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     `name` is what its nodes have as `node.kubernetes.io/instance-type`, `instance_type` the name of the InstanceType.
     `offerings` are those available, the cheapest first. `capacity` counts towards the limits of a NodePool;
     `allocatable` is what pods may take, in base units. Machines whose `alike` is the same have the same devices.
+    `daemons` are the DaemonSets whose pods will run on it and ask for devices.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     capacity: Mapping[str, int] = {}
     devices: CandidateType
     alike: int = 0
+    daemons: tuple[ObjectKey, ...] = ()
 
     @property
     def has_devices(self) -> bool:
@@ -53,7 +56,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Kin(msgspec.Struct, frozen=True, kw_only=True):
-    """Machines that have the same devices, as bits: what holds of the devices of the first holds of all of them."""
+    """Machines of the same devices and daemons, as bits: what is found out about the devices of one holds of all."""
 
     first: Machine
     members: int
@@ -93,6 +96,18 @@ class MachineTable:
     def members(self, mask: int) -> Iterator[Machine]:
         """Yield the machines of a set, by name."""
         return (self.machines[number] for number in members(mask))
+
+    def daemons(self, mask: int) -> tuple[ObjectKey, ...]:
+        """Return the DaemonSets that will take devices of machines of a set, by name."""
+        return tuple(sorted({key for one in self._kin_in(mask) for key in one.first.daemons}))
+
+    def running(self, daemon: ObjectKey) -> int:
+        """Return the machines that a DaemonSet will take devices of."""
+        mask = 0
+        for one in self.kin:
+            if daemon in one.first.daemons:
+                mask |= one.members
+        return mask
 
     def candidates(self, mask: int) -> tuple[CandidateType, ...]:
         """Return a set of machines as the allocator is asked about them: those with the same devices are one type.
@@ -224,13 +239,14 @@ class MachineTable:
 
 
 def _kin_of(machines: Sequence[Machine]) -> Iterator[Kin]:
-    firsts: dict[int, Machine] = {}
-    masks: dict[int, int] = {}
+    firsts: dict[tuple[Hashable, ...], Machine] = {}
+    masks: dict[tuple[Hashable, ...], int] = {}
     for number, machine in enumerate(machines):
-        firsts.setdefault(machine.alike, machine)
-        masks[machine.alike] = masks.get(machine.alike, 0) | 1 << number
-    for alike, first in firsts.items():
-        yield Kin(first=first, members=masks[alike])
+        kind: tuple[Hashable, ...] = (machine.alike, machine.daemons)
+        firsts.setdefault(kind, machine)
+        masks[kind] = masks.get(kind, 0) | 1 << number
+    for kind, first in firsts.items():
+        yield Kin(first=first, members=masks[kind])
 
 
 def _candidate_of(first: Machine, members: Iterable[Machine]) -> CandidateType:

@@ -1,7 +1,8 @@
-"""What DaemonSets will take of a node that does not exist yet."""
+"""Which DaemonSets will run on a node that does not exist yet, and what they will take of it."""
 
 from collections.abc import Iterable, Mapping
 
+from dra_scheduling.extended.choice import extended_names
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Pod
@@ -10,19 +11,31 @@ from dra_scheduling.podrequests import pod_requests
 from dra_scheduling.requirements import Requirement, Requirements, on_new_nodes
 
 
-def daemons_on(sets: Iterable[DaemonSet], requirements: Requirements, taints: Iterable[Taint]) -> Mapping[str, int]:
-    """Return what the DaemonSets that would run on such a node request together, in base units.
-
-    One whose node selector or affinity some such nodes meet is counted; its own devices are its driver's affair.
-    """
-    total: dict[str, int] = {}
+def daemons_on(sets: Iterable[DaemonSet], requirements: Requirements, taints: Iterable[Taint]) -> tuple[DaemonSet, ...]:
+    """Return the DaemonSets that would run on such a node: those whose node selector and affinity some of them meet."""
     refusing = [taint for taint in taints if taint.effect in REFUSING_EFFECTS]
-    for daemon in sets:
-        pod = daemon.pod
-        if all(is_tolerated(taint, pod.spec.tolerations) for taint in refusing) and _may_run(pod, requirements):
-            for name, amount in pod_requests(pod).items():
-                total[name] = total.get(name, 0) + amount
+    return tuple(
+        daemon
+        for daemon in sets
+        if all(is_tolerated(taint, daemon.pod.spec.tolerations) for taint in refusing)
+        and _may_run(daemon.pod, requirements)
+    )
+
+
+def requested_by(daemons: Iterable[DaemonSet]) -> Mapping[str, int]:
+    """Return what a pod of each of these requests together, in base units."""
+    total: dict[str, int] = {}
+    for daemon in daemons:
+        for name, amount in pod_requests(daemon.pod).items():
+            total[name] = total.get(name, 0) + amount
     return total
+
+
+def takes_devices(daemon: DaemonSet, allocatable: Mapping[str, int]) -> bool:
+    """Whether its pods ask for devices where no device plugin serves more than what is in `allocatable`."""
+    pod = daemon.pod
+    wanted = extended_names(pod_requests(pod))
+    return bool(pod.spec.resource_claims) or any(allocatable.get(name, 0) <= 0 for name in wanted)
 
 
 def _may_run(pod: Pod, requirements: Requirements) -> bool:

@@ -1,6 +1,9 @@
-"""DaemonSets (apps/v1), as far as they take room of nodes to come."""
+"""DaemonSets (apps/v1), as far as they take room and devices of nodes to come."""
+
+from msgspec.structs import replace
 
 from dra_scheduling.model.base import ObjectMeta, Value
+from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod, PodSpec
 
 
@@ -24,6 +27,12 @@ class DaemonSet(Value, frozen=True):
     spec: DaemonSetSpec = DaemonSetSpec()
 
     @property
+    def key(self) -> ObjectKey:
+        """Namespace and name."""
+        return ObjectKey(self.metadata.namespace, self.metadata.name)
+
+    @property
     def pod(self) -> Pod:
         """A pod as it would run on a node."""
-        return Pod(metadata=self.spec.template.metadata, spec=self.spec.template.spec)
+        template = self.spec.template
+        return Pod(metadata=replace(template.metadata, namespace=self.metadata.namespace), spec=template.spec)

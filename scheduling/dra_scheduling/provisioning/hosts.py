@@ -17,8 +17,10 @@ from dra_scheduling.nodeclaims.times import seconds_of
 from dra_scheduling.nodefit.ports import HostPort
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
+from dra_scheduling.provisioning.daemons import Daemons
+from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.inflight import planned_nodes
-from dra_scheduling.provisioning.plannednode import Effort, Ground, Market, Origin, PlannedNode, Seat
+from dra_scheduling.provisioning.plannednode import Effort, Market, PlannedNode, Seat
 from dra_scheduling.provisioning.situation import Situation
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.requirements import Requirements
@@ -40,9 +42,11 @@ class Hosts:
         self._owing: dict[ObjectKey, str] = {}
         self._claims: dict[str, list[ObjectKey]] = {}
         published = Published(cluster.pools, situation.ready)
+        allocator = CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning)
         self.market = Market(
-            allocator=CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning),
+            allocator=allocator,
             classes=cluster.classes,
+            daemons=Daemons(cluster, allocator, budget),
             budget=budget,
             effort=Effort(),
         )

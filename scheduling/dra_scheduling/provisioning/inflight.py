@@ -14,7 +14,8 @@ from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.inventory.templates import required
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Pod
-from dra_scheduling.provisioning.plannednode import Ground, Origin, PlannedNode
+from dra_scheduling.provisioning.ground import Ground, Origin
+from dra_scheduling.provisioning.plannednode import PlannedNode
 from dra_scheduling.requirements import Requirement, Requirements
 
 INITIALIZED = "Initialized"

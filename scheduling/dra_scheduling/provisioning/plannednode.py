@@ -5,23 +5,21 @@ room, devices, and then everything again under what the devices require.
 """
 
 from collections.abc import Mapping
-from enum import Enum
 
 import msgspec
 
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.allocation.refusals import NO_MATCH
-from dra_scheduling.candidates import Allotment, Candidate, CandidateAllocator, Denied, Unfinished
+from dra_scheduling.candidates import Allotment, CandidateAllocator, Denied, Unfinished
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
-from dra_scheduling.inventory.machines import MachineTable
-from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.ports import HostPort, port_refusal
 from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
 from dra_scheduling.nodefit.static import REFUSING_EFFECTS, is_tolerated
-from dra_scheduling.pools import NodePlace
 from dra_scheduling.provisioning.asked import Asked
+from dra_scheduling.provisioning.daemons import Daemons
+from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.wishes import Variant
 from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.requirements import Requirement, Requirements
@@ -29,32 +27,6 @@ from dra_scheduling.resources import Resources, amount_text
 from dra_scheduling.shapes.shape import ExtendedNeed
 
 ANY_CHANGE = Wake.NODE | Wake.SUPPLY
-
-
-class Origin(Enum):
-    """What kind of host it is, in the order in which they are asked."""
-
-    THERE = "node"
-    SETTING_UP = "node being set up"
-    PLANNED = "planned NodeClaim"
-    NEW = "new NodeClaim"
-
-
-class Ground(msgspec.Struct, frozen=True, kw_only=True):
-    """What does not change of a host while pods are added to it.
-
-    `min_values` are how many values of a label have to remain possible. `node` is set where a node exists.
-    `distrusted` are machines that pods with devices cannot rely on for the time being.
-    """
-
-    name: str
-    origin: Origin
-    table: MachineTable
-    node_pool: str = ""
-    taints: tuple[Taint, ...] = ()
-    min_values: tuple[tuple[str, int], ...] = ()
-    node: NodePlace | None = None
-    distrusted: int = 0
 
 
 class Effort:
@@ -79,6 +51,7 @@ class Market(msgspec.Struct, frozen=True, kw_only=True):
 
     allocator: CandidateAllocator
     classes: ClassIndex
+    daemons: Daemons
     budget: Budget
     effort: Effort
 
@@ -97,6 +70,7 @@ class PlannedNode:
 
     __slots__ = (
         "_charged",
+        "_contested",
         "_denied",
         "devices_kept",
         "ground",
@@ -123,6 +97,7 @@ class PlannedNode:
         self.is_plain = not types & ~ground.table.plain
         """Whether it has no devices. Pods that need none go to such hosts first."""
         self._charged: dict[str, dict[str, int]] = {}
+        self._contested: int | None = None
 
     def known_refusal(self, asked: Asked, market: Market) -> Refusal | None:
         """Return why the host cannot take the pod where that is known from others: nothing is ever taken back."""
@@ -150,6 +125,9 @@ class PlannedNode:
             types &= ~self.ground.distrusted
             if not types:
                 return _refusal("DevicesNotPublished", "its instance types have failed to publish their devices lately")
+            types &= ~self._after_daemons(market)
+            if not types:
+                return _refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")
         return self._best_kind(asked, requirements, types, market)
 
     def is_narrowed_by(self, seat: Seat) -> bool:
@@ -181,6 +159,10 @@ class PlannedNode:
             market.allocator.retain(self.ground.name, self.ground.table.kin_names(self.types))
         return bool(self.types) and self._has_choice(self.types, requirements)
 
+    def let_go(self, market: Market) -> None:
+        """Reserve nothing any more: the host is not to be."""
+        market.allocator.retain(self.ground.name, ())
+
     def charge(self, asked: Asked, need: ExtendedNeed) -> None:
         """Let the pod take its room, whatever devices it has."""
         for name, amount in need.node.items():
@@ -203,6 +185,15 @@ class PlannedNode:
     def kind_of(self, names: frozenset[str]) -> frozenset[str]:
         """Return which of these resources its machines offer themselves; all of them agree once a pod is on it."""
         return next((offer for offer, mask in self.ground.table.by_offer(names) if mask & self.types), frozenset())
+
+    def _after_daemons(self, market: Market) -> int:
+        """Let DaemonSets have their devices before any pod has; return the types that they leave nobody sure of."""
+        if self._contested is None:
+            found = market.daemons.reserve(self.ground, self.requirements, self.types)
+            market.effort.steps += found.steps
+            self.devices_kept |= bool(self.ground.table.daemons(self.types))
+            self._contested = found.contested
+        return self._contested
 
     def _tainted(self, pod: Pod, variant: Variant) -> Refusal | None:
         effects = REFUSING_EFFECTS | {AVOIDING_EFFECT} if variant.avoids else REFUSING_EFFECTS
@@ -267,7 +258,7 @@ class PlannedNode:
         if claims is None:
             return Seat(types=fitting, requirements=requirements, need=need)
         budget = market.budget.after(market.effort.of_pod)
-        answer = market.allocator.allocate(claims, self._candidate(requirements, fitting), budget)
+        answer = market.allocator.allocate(claims, self.ground.candidate(requirements, fitting), budget)
         market.effort.spend(answer.steps)
         if isinstance(answer, Denied | Unfinished):
             is_for_all = fitting == self.types and requirements == self.requirements
@@ -315,14 +306,6 @@ class PlannedNode:
     def _too_little_choice(self) -> Refusal:
         wanted = ", ".join(f"{least} of {key}" for key, least in self.ground.min_values)
         return _refusal("MinValues", f"too few values would remain possible, minValues asks for {wanted}")
-
-    def _candidate(self, requirements: Requirements, types: int) -> Candidate:
-        ground = self.ground
-        candidates = ground.table.candidates(types)
-        if ground.node is not None:
-            found = Candidate.of_node_being_set_up(ground.node, candidates[0], ground.node_pool)
-            return msgspec.structs.replace(found, name=ground.name)
-        return Candidate.of_node_claim(ground.name, requirements, candidates, ground.node_pool)
 
 
 def _is_recorded(asked: Asked, market: Market) -> bool:

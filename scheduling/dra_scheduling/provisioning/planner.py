@@ -20,12 +20,13 @@ from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
+from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.hosts import Hosts
 from dra_scheduling.provisioning.inflight import as_promised, in_vain, keeper_of
 from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.provisioning.nodeclaims import claim_name, extended, written
 from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
-from dra_scheduling.provisioning.plannednode import Ground, Market, Origin, PlannedNode, Seat
+from dra_scheduling.provisioning.plannednode import Market, PlannedNode, Seat
 from dra_scheduling.provisioning.situation import Situation
 from dra_scheduling.provisioning.wishes import Variant
 from dra_scheduling.reasons import SHOWN_REASONS, FoldedReason, Refusal, Wake, fold
@@ -180,7 +181,11 @@ class Planner:
         for claim in in_vain(self._cluster, asked.pod):
             host = as_promised(self._cluster, claim)
             market.effort.of_pod = 0
-            if host is not None and any(isinstance(host.consider(asked, one, market), Seat) for one in asked.variants):
+            if host is None:
+                continue
+            is_taken = any(isinstance(host.consider(asked, one, market), Seat) for one in asked.variants)
+            host.let_go(market)
+            if is_taken:
                 return _made_in_vain(claim)
         return None
 
@@ -242,6 +247,8 @@ class Planner:
                 self._limits.opened(template, host)
                 return nomination
             if isinstance(seat, Refusal):
+                if isinstance(host, PlannedNode):
+                    host.let_go(self._hosts.market)
                 tried.note(number, where, seat)
         return None
 

@@ -6,7 +6,10 @@ from msgspec.structs import replace
 
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, expand
+from dra_scheduling.inventory.overhead import takes_devices
+from dra_scheduling.inventory.supply import in_base_units
 from dra_scheduling.model.base import OwnerReference
+from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -19,12 +22,13 @@ from dra_scheduling.nodefit.static import static_refusal
 from dra_scheduling.requirements import FORMER_NAMES
 from dra_simulator.admission import HOSTNAME
 from dra_simulator.identity import uid_of, with_uid
-from dra_simulator.replicas import DAEMON_TOLERATIONS
+from dra_simulator.replicas import DAEMON_TOLERATIONS, pinned
+from dra_simulator.templates import ClaimMaker
 
 PROVIDER = "simulated://"
 PHASES = (LAUNCHED, REGISTERED, INITIALIZED, READY)
 
-Arrival = NodeClaim | Node | ResourceSlice | Pod
+Arrival = NodeClaim | Node | ResourceSlice | ResourceClaim | Pod
 
 
 class Catalogue:
@@ -88,7 +92,7 @@ class Provider:
             self._up(claim, node.name),
             node,
             *self._published(expanded, node),
-            *_daemons(self._cluster.inventory.daemon_sets, node, present=there is not None),
+            *(self._daemons(node) if there is None else ()),
         )
 
     def _there(self, claim: NodeClaim) -> Node | None:
@@ -122,6 +126,28 @@ class Provider:
             metadata=replace(claim.metadata, creation_timestamp=created),
             status=replace(claim.status, node_name=node, provider_id=_provider_id(claim), conditions=conditions),
         )
+
+    def _daemons(self, node: Node) -> Iterator[Pod | ResourceClaim]:
+        """Yield the pods that DaemonSets have on a new node, with their claims.
+
+        On a node that was there before they are in the input. Those that ask for devices have yet to be given some.
+        """
+        inventory = self._cluster.inventory
+        allocatable = in_base_units(node.status.allocatable.items())
+        for daemon in inventory.daemon_sets.values():
+            pattern = daemon.pod
+            spec = replace(pattern.spec, tolerations=(*pattern.spec.tolerations, *DAEMON_TOLERATIONS))
+            pod = replace(pattern, spec=spec)
+            if static_refusal(pod, node) is not None:
+                continue
+            if takes_devices(daemon, allocatable):
+                maker = ClaimMaker({}, inventory.claim_templates)
+                waiting = maker.serve(with_uid(_daemon_pod(daemon, replace(pod, spec=pinned(spec, node.name)), node)))
+                yield from maker.claims.values()
+                yield waiting
+            else:
+                bound = replace(pod, spec=replace(spec, node_name=node.name))
+                yield with_uid(_daemon_pod(daemon, bound, node))
 
     def _published(self, expanded: Expanded | None, node: Node) -> Iterator[ResourceSlice]:
         """Yield the slices of the drivers that have not published a complete pool of the node so far."""
@@ -193,16 +219,6 @@ def _opened(claim: NodeClaim, node: Node) -> Node:
     return replace(node, metadata=replace(node.metadata, labels=labels), spec=replace(node.spec, taints=taints))
 
 
-def _daemons(sets: Iterable[DaemonSet], node: Node, *, present: bool) -> Iterator[Pod]:
-    """Yield the pods that DaemonSets have on a new node; on one that was there before they are in the input."""
-    for daemon in () if present else sets:
-        pattern = daemon.pod
-        spec = replace(pattern.spec, tolerations=(*pattern.spec.tolerations, *DAEMON_TOLERATIONS), resource_claims=())
-        pod = replace(pattern, spec=spec)
-        if static_refusal(pod, node) is None:
-            yield with_uid(_daemon_pod(daemon, pod, node))
-
-
 def _daemon_pod(daemon: DaemonSet, pod: Pod, node: Node) -> Pod:
     meta = daemon.metadata
     owner = OwnerReference(
@@ -212,7 +228,5 @@ def _daemon_pod(daemon: DaemonSet, pod: Pod, node: Node) -> Pod:
         uid=meta.uid or uid_of("DaemonSet", meta.namespace, meta.name),
         controller=True,
     )
-    metadata = replace(
-        pod.metadata, name=f"{meta.name}-{node.name}", namespace=meta.namespace, uid="", owner_references=(owner,)
-    )
-    return replace(pod, metadata=metadata, spec=replace(pod.spec, node_name=node.name))
+    metadata = replace(pod.metadata, name=f"{meta.name}-{node.name}", uid="", owner_references=(owner,))
+    return replace(pod, metadata=metadata)

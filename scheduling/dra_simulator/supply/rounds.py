@@ -11,7 +11,7 @@ from dra_scheduling.cycle import in_turn, schedule
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.outcomes import Outcome, OutOfBudget, Unschedulable
+from dra_scheduling.model.outcomes import Assignment, Outcome, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning import Nomination, PlanOptions, is_in_flight, keeper_of, provision
 from dra_simulator.supply.endings import let_go
@@ -78,8 +78,19 @@ class Rounds:
             self.arrived += arrivals
             for value in arrivals:
                 self._cluster.apply(value)
+            self._start(value for value in arrivals if isinstance(value, Pod) and not value.spec.node_name)
         has_room = let_go(self._cluster)
         return has_room or any(arrivals for _, arrivals in found)
+
+    def _start(self, daemons: Iterable[Pod]) -> None:
+        """Give pods of DaemonSets their devices before any other pod, whoever schedules them."""
+        for pod in daemons:
+            ours = replace(pod, spec=replace(pod.spec, scheduler_name=self._cluster.scheduler_name))
+            self._cluster.apply(ours)
+            result = schedule(self._cluster, [ours])
+            self.steps += result.search_steps
+            if not any(isinstance(outcome, Assignment) for outcome in result.outcomes):
+                self._cluster.apply(pod)
 
     def _schedule(self) -> None:
         for pod in in_turn(self._cluster, self._cluster.pending()):

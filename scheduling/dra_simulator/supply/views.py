@@ -5,7 +5,7 @@ from collections.abc import Hashable, Iterable, Iterator
 import msgspec
 
 from dra_scheduling.allocation.board import Board
-from dra_scheduling.candidates import Allotment, Candidate
+from dra_scheduling.candidates import Allotment
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.instancetypes import Fault, expand
@@ -15,9 +15,10 @@ from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.static import REFUSING_EFFECTS, is_tolerated
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
+from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.provisioning.outcomes import Nomination
-from dra_scheduling.provisioning.plannednode import Origin, PlannedNode, Seat
+from dra_scheduling.provisioning.plannednode import PlannedNode, Seat
 from dra_scheduling.provisioning.planner import Planner, PlanOptions
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
 from dra_scheduling.requirements import Requirement, Requirements
@@ -195,9 +196,17 @@ class Surveyor:
         if claims is None:
             return
         market = self._planner.hosts.market
-        name = f"{template.name}/{bit}"
-        candidate = Candidate.of_node_claim(name, within, table.candidates(bit), template.name)
-        answer = market.allocator.allocate(claims, candidate, market.budget)
+        ground = Ground(
+            name=f"{template.name}/{bit}",
+            origin=Origin.NEW,
+            table=table,
+            node_pool=template.name,
+            taints=template.taints,
+        )
+        if bit & market.daemons.reserve(ground, within, bit).contested:
+            yield _refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")
+        answer = market.allocator.allocate(claims, ground.candidate(within, bit), market.budget)
+        market.allocator.retain(ground.name, ())
         if not isinstance(answer, Allotment):
             yield answer.refusal
         elif not bit & table.offered(within.narrowed(answer.requirements)):

@@ -7,7 +7,7 @@ library, to `dra simulate` or to an API server.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dra_cases.planning import CLASSES, LABELS, Json, claim_of, device, expressions, slice_of
+from dra_cases.planning import CLASSES, LABELS, Json, Written, claim_of, device, expressions, slice_of
 from dra_scheduling.model.instancetypes import NODE_CLASS_LABEL
 from dra_scheduling.wire import write
 
@@ -159,7 +159,7 @@ def daemon_set(name: str, said: Json) -> Json:
     return made("apps/v1", "DaemonSet", name, spec=spec, namespace="kube-system")
 
 
-def claim_template(name: str, asked: Json) -> Json:
+def claim_template(name: str, asked: list[Written] | Json) -> Json:
     """Return the ResourceClaimTemplate of a DaemonSet."""
     spec = {"spec": write(claim_of(name, asked))["spec"]}
     return made("resource.k8s.io/v1", "ResourceClaimTemplate", name, spec=spec, namespace="kube-system")

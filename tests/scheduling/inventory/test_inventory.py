@@ -6,11 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from dra_cases.planning import Json
-from dra_cases.worlds import manifests
+from dra_cases.worlds import claim_template, manifests
 from dra_scheduling.candidates import Scope
 from dra_scheduling.instancetypes import namesake_fault
 from dra_scheduling.inventory import Inventory, MachineTable, Nominee, nominees_of, requested_drivers
 from dra_scheduling.inventory.nominations import NOMINATED_PODS
+from dra_scheduling.model.claims import ResourceClaimTemplate
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType, InstanceTypeStatus
@@ -130,6 +131,26 @@ def test_what_goes_may_help_pods_and_what_is_not_there_does_not(kind: type, name
     key = ObjectKey("kube-system" if kind is DaemonSet else "", name)
 
     assert [found.remove(kind, key), found.remove(kind, key)] == [Wake.SUPPLY, Wake.NOTHING]
+
+
+@pytest.mark.parametrize(("name", "wake"), [("d-gpu", Wake.SUPPLY), ("e-gpu", Wake.NOTHING)])
+def test_a_claim_template_may_help_pods_if_a_daemon_takes_devices_by_it(name: str, wake: Wake) -> None:
+    found = inventory(pools=POOL, types={"t": {}}, daemons={"d": {"wants": ["r"]}})
+    found.remove(ResourceClaimTemplate, ObjectKey("kube-system", "d-gpu"))
+    template = read(claim_template(name, ["r"]))
+    assert isinstance(template, ResourceClaimTemplate)
+
+    assert [found.apply(template), found.apply(template)] == [wake, Wake.NOTHING]
+    assert found.remove(ResourceClaimTemplate, ObjectKey("kube-system", name)) == wake
+
+
+def test_types_with_the_same_devices_differ_by_the_daemons_that_take_some() -> None:
+    gpu: Json = {"devices": {"a": 1}}
+    seen = {**gpu, "needs": {"example.com/gpu": "yes"}}
+    daemon = {"wants": ["r"], "needs": {"example.com/gpu": {"operator": "Exists"}}}
+    found = inventory(pools=POOL, types={"x": seen, "y": seen, "z": gpu}, daemons={"d": daemon, "plain": {"cpu": 1}})
+
+    assert [sorted(table(found).names(kin.members)) for kin in table(found).kin] == [["x", "y"], ["z"]]
 
 
 def test_a_type_that_becomes_faulty_is_no_longer_planned_with() -> None:

@@ -1,0 +1,149 @@
+"""Devices of nodes to come that pods of DaemonSets will take, before any pod that is planned for."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from dra_scheduling.candidates import Allotment, Budget, CandidateAllocator, CandidateAnswer, Denied, PodClaims
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.nodestate import DAEMON_SET
+from dra_scheduling.model.base import ObjectMeta, OwnerReference
+from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.pods import Pod, PodResourceClaim
+from dra_scheduling.podclaims import PodClaim, ResolvedClaims, admin_refusal
+from dra_scheduling.provisioning.asked import Asked
+from dra_scheduling.provisioning.ground import Ground
+from dra_scheduling.reasons import Refusal
+from dra_scheduling.requirements import NODE_NAME_FIELD, Requirements
+
+
+class Reserved(msgspec.Struct, frozen=True, kw_only=True):
+    """What reserving for DaemonSets came to.
+
+    `contested` are the machines, as bits, on which they ask for more than there is, so that nobody can tell what they
+    leave. `steps` are those of the searches.
+    """
+
+    contested: int = 0
+    steps: int = 0
+
+
+class Daemons:
+    """Reserves devices for DaemonSets. The cluster must not change while it is in use; `budget` is for each search."""
+
+    __slots__ = ("_allocator", "_asked", "_budget", "_cluster", "_there")
+
+    def __init__(self, cluster: Cluster, allocator: CandidateAllocator, budget: Budget) -> None:
+        self._cluster = cluster
+        self._allocator = allocator
+        self._budget = budget
+        self._asked: dict[ObjectKey, Asked | None] = {}
+        self._there: dict[str, set[ObjectKey]] | None = None
+
+    def reserve(self, ground: Ground, requirements: Requirements, types: int) -> Reserved:
+        """Let each of these types of a host hold the devices of the DaemonSets that will run on it.
+
+        One that the type could not serve even if it had it to itself never starts there, and takes nothing.
+        """
+        steps = contested = 0
+        wanted: list[tuple[PodClaims, int]] = []
+        for claims, members in self._wishes(ground, types):
+            answer = self._allocator.allocate(claims, ground.candidate(requirements, members), self._budget)
+            steps += answer.steps
+            served = members & _served(answer, ground)
+            contested |= members & _unknown(answer, ground)
+            if served:
+                wanted.append((claims, served))
+        for claims, members in wanted:
+            answer = self._allocator.allocate(claims, ground.candidate(requirements, members), self._budget)
+            steps += answer.steps
+            contested |= members & ~_served(answer, ground)
+            if isinstance(answer, Allotment):
+                there = [key for key in answer.searched if self._cluster.claims.get(key) is not None]
+                self._allocator.reserve(answer, there)
+        return Reserved(contested=contested, steps=steps)
+
+    def _wishes(self, ground: Ground, types: int) -> Iterator[tuple[PodClaims, int]]:
+        """Yield what DaemonSets ask for, and of which types, by name."""
+        table = ground.table
+        for key in table.daemons(types):
+            asked = None if self._is_there(key, ground) else self._ask(key)
+            if asked is None:
+                continue
+            for kind, members in table.by_offer(asked.shape.extended):
+                running = members & types & table.running(key)
+                need = asked.shape.need_on(kind, self._cluster.classes)
+                claims = None if isinstance(need, Refusal) else asked.claims(need)
+                if running and claims is not None:
+                    yield claims, running
+
+    def _ask(self, key: ObjectKey) -> Asked | None:
+        """Return what pods of the DaemonSet ask for, None where they wait for something else than a node."""
+        if key not in self._asked:
+            self._asked[key] = self._asked_by(self._cluster.inventory.daemon_sets[key].pod, key)
+        return self._asked[key]
+
+    def _asked_by(self, pod: Pod, key: ObjectKey) -> Asked | None:
+        cluster = self._cluster
+        found: list[PodClaim] = []
+        for entry in pod.spec.resource_claims:
+            claim = self._claim_of(entry, key)
+            if claim is None:
+                return None
+            found.append(claim)
+        resolved = ResolvedClaims(tuple(found))
+        if admin_refusal(resolved, cluster.namespaces.get(key.namespace)) is not None:
+            return None
+        shape = cluster.shapes.shape_of(pod, resolved, cluster.classes)
+        return None if isinstance(shape, Refusal) else Asked(pod, shape, resolved, cluster.classes, cluster.features)
+
+    def _claim_of(self, entry: PodResourceClaim, daemon: ObjectKey) -> PodClaim | None:
+        if entry.resource_claim_name:
+            known = self._cluster.claims.get(ObjectKey(daemon.namespace, entry.resource_claim_name))
+            if known is None or known.metadata.is_deleting:
+                return None
+            allocation = known.status.allocation or self._cluster.claims.intended_allocation(known.key)
+            return PodClaim(name=entry.name, claim=known, allocation=allocation)
+        named = ObjectKey(daemon.namespace, entry.resource_claim_template_name)
+        template = self._cluster.inventory.claim_templates.get(named)
+        if template is None:
+            return None
+        # The name is no object's, so that nobody's claim is taken for it.
+        meta = ObjectMeta(
+            name=f"{entry.name} of DaemonSet {daemon.name}",
+            namespace=daemon.namespace,
+            owner_references=(OwnerReference(api_version="v1", kind="Pod", name=daemon.name, controller=True),),
+        )
+        return PodClaim(name=entry.name, claim=ResourceClaim(metadata=meta, spec=template.spec.spec))
+
+    def _is_there(self, daemon: ObjectKey, ground: Ground) -> bool:
+        """Whether a pod of the DaemonSet is on the node, or is planned for by itself: it has its own devices."""
+        if ground.node is None:
+            return False
+        if self._there is None:
+            self._there = {}
+            for pod in self._cluster.placements.pods.values():
+                owner = pod.metadata.controller
+                if owner is not None and owner.kind == DAEMON_SET and not pod.is_finished:
+                    key = ObjectKey(pod.metadata.namespace, owner.name)
+                    self._there.setdefault(self._node_of(pod), set()).add(key)
+        return daemon in self._there.get(ground.node.name, ())
+
+    def _node_of(self, pod: Pod) -> str:
+        if pod.spec.node_name or pod.spec.scheduler_name != self._cluster.scheduler_name:
+            return pod.spec.node_name
+        selector = pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+        fields = (one for term in (selector.node_selector_terms if selector else ()) for one in term.match_fields)
+        return next((one.values[0] for one in fields if one.key == NODE_NAME_FIELD and one.values), "")
+
+
+def _served(answer: CandidateAnswer, ground: Ground) -> int:
+    return ground.table.with_devices_of(answer.types) if isinstance(answer, Allotment) else 0
+
+
+def _unknown(answer: CandidateAnswer, ground: Ground) -> int:
+    """Return the machines for which the budget was too small to tell."""
+    if isinstance(answer, Denied):
+        return 0
+    return ground.table.with_devices_of(answer.unfinished if isinstance(answer, Allotment) else answer.types)
