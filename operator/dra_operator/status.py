@@ -2,7 +2,7 @@
 
 The newest message of a pod is written when its pause is over, so that a pod whose message changes all the time costs a
 write now and then. What the pod says already is not written again, and what is likely to pass in a moment, such as the
-wait for a claim that is made from a template, is not written at once.
+wait for a claim that is made from a template, is not written at once, and told by an Event only once it is written.
 """
 
 import asyncio
@@ -25,6 +25,8 @@ CONDITION = "PodScheduled"
 UNSCHEDULABLE = "Unschedulable"
 # The API server itself says so, in its own words.
 GATED = "SchedulingGated"
+# Whoever makes claims from templates says in Events of its own why it could not.
+CLAIM_NOT_CREATED = "ClaimNotCreated"
 FAILED_SCHEDULING = "FailedScheduling"
 BIND_FAILED = "BindFailed"
 PASSING_SECONDS = 3.0
@@ -44,6 +46,7 @@ class _Told:
     __slots__ = (
         "event_after",
         "event_pause",
+        "has_event_to_come",
         "message",
         "nominated",
         "pause",
@@ -60,6 +63,7 @@ class _Told:
         self.write_after = 0.0
         self.event_pause = FIRST_EVENT_PAUSE
         self.event_after = 0.0
+        self.has_event_to_come = False
 
 
 class PodStatus:
@@ -89,7 +93,8 @@ class PodStatus:
             return
         reason = outcome.reasons[0].reason if outcome.reasons else type(outcome).__name__
         if isinstance(outcome, Waiting):
-            self._tell(outcome.pod, reason, outcome.message, summary=reason, patience=PASSING_SECONDS)
+            told = self._tell(outcome.pod, reason, outcome.message, summary=reason, patience=PASSING_SECONDS)
+            told.has_event_to_come = reason not in {GATED, CLAIM_NOT_CREATED}
         else:
             told = self._tell(outcome.pod, UNSCHEDULABLE, outcome.message, summary=reason)
             self._event(told, FAILED_SCHEDULING)
@@ -163,6 +168,7 @@ class PodStatus:
             PENDING.labels(told.summary).dec()
         PENDING.labels(summary).inc()
         told.pod, told.reason, told.message, told.summary = pod, reason, message, summary
+        told.has_event_to_come = False
         if uid not in self._queued and not self._says_so(told):
             self._queued.add(uid)
             heapq.heappush(self._due, (told.write_after, uid))
@@ -206,6 +212,8 @@ class PodStatus:
         body: Json = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
         try:
             await self._api.patch(PODS.object_path(told.pod.key, "status"), body)
+            if told.has_event_to_come:
+                self._event(told, FAILED_SCHEDULING)
         except (MissingError, ConflictError):
             self.forget(meta.uid)
         except ApiError as error:

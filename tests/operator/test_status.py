@@ -139,13 +139,18 @@ async def test_there_is_one_event_a_step_of_the_backoff(world: World) -> None:
     assert world.event_counts() == [5]
 
 
-async def test_a_pod_that_waits_for_others_is_told_quietly(world: World) -> None:
-    await world.decide(waiting("ClaimMissing"))
+@pytest.mark.parametrize(("reason", "events"), [("ClaimMissing", [1]), ("ClaimNotCreated", [])])
+async def test_a_pod_that_waits_for_others_is_told_once_it_has_waited(
+    world: World, reason: str, events: list[int]
+) -> None:
+    await world.decide(waiting(reason))
+    assert (world.conditions(), world.event_counts()) == ([], [])
+
     world.clock.advance(PASSING_SECONDS)
     await world.run()
 
-    assert [one["reason"] for one in world.conditions()] == ["ClaimMissing"]
-    assert world.event_counts() == []
+    assert [one["reason"] for one in world.conditions()] == [reason]
+    assert world.event_counts() == events
 
 
 async def test_a_pod_that_waits_for_its_claim_for_a_moment_is_not_written_to(world: World) -> None:
