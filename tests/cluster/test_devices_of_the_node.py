@@ -18,7 +18,7 @@ def test_the_pods_status_says_what_its_claims_take(apart: Apart, site: World) ->
     operator = apart.operator("of-node", feature_gates=case.switches)
     try:
         play = Play(site, case)
-        play.set_up()
+        play.set_up(operator)
         assert play.pods_come() == []
     finally:
         operator.kill()
