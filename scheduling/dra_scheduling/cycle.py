@@ -28,9 +28,8 @@ from dra_scheduling.model.pods import Pod, Turn
 from dra_scheduling.nodefit.ofdevices import ClaimUse, taken_of_node
 from dra_scheduling.podclaims import ResolvedClaims
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line
-from dra_scheduling.shapes.ranking import Look, Verdict
 from dra_scheduling.shapes.shape import Shape
-from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement, judge
+from dra_scheduling.shapes.verdicts import Devices, Judge, Placement, find_placement
 
 POD_STEPS = 5 * DEFAULT_BUDGET
 """Search steps for one pod over all nodes; a node that looks like one that was searched costs none."""
@@ -124,34 +123,24 @@ def _decide(cluster: Cluster, pod: Pod, budget: Budget) -> tuple[Outcome, int]:
 
 def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, budget: Budget) -> tuple[Outcome, int]:
     devices = Devices(cluster.pools, cluster.ledger, cluster.classes)
-    ranking = shape.ranking
-    steps_before = ranking.steps
-
-    def look_within(whole: Budget) -> Look:
-        def look(node: str) -> Verdict | None:
-            state = cluster.nodes.get(node)
-            return None if state is None else judge(shape, state, devices, whole.after(ranking.steps - steps_before))
-
-        return look
-
-    ranking.refresh(cluster.nodes, cluster.changes, look_within(budget))
+    judge, ranking = Judge(shape, cluster.nodes, devices, budget), shape.ranking
+    ranking.refresh(cluster.nodes, cluster.changes, judge.look)
     # What was found in time is not to be lost for the time that it takes to make sure of it.
-    sure = look_within(budget.untimed)
+    judge.take_time()
     # Nodes that were made together are filled as planned: a pod on another one's room would need a node more.
     own = (claim.status.node_name for claim in _own_node_claims(cluster, pod))
-    best = next((node for node in own if ranking.takes(node, cluster.changes, sure)), None)
-    best = best or ranking.best(cluster.changes, sure)
-    steps = ranking.steps - steps_before
+    best = next((node for node in own if ranking.takes(node, cluster.changes, judge.look)), None)
+    best = best or ranking.best(cluster.changes, judge.look)
     if best is None:
         is_late = budget.is_late()
-        return _nowhere(cluster, pod, shape, _wake_of_claims(resolved), steps, is_late=is_late), steps
+        return _nowhere(cluster, pod, shape, _wake_of_claims(resolved), judge.steps, is_late=is_late), judge.steps
     placement = find_placement(shape, cluster.nodes[best], devices)
     if not isinstance(placement, Placement):
         msg = f"node {best} was found to fit {pod.key} and then refused it"
         raise TypeError(msg)
     assignment = _with_node_resources(cluster, _assignment(pod, best, resolved, placement))
     cluster.assume(assignment)
-    return assignment, steps
+    return assignment, judge.steps
 
 
 def _assignment(pod: Pod, node: str, resolved: ResolvedClaims, placement: Placement) -> Assignment:

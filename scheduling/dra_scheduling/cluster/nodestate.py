@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 import msgspec
 
@@ -30,12 +29,18 @@ class Charge(msgspec.Struct, frozen=True):
     is_going: bool = False
 
 
-class Offer(NamedTuple):
+class Offer(msgspec.Struct, frozen=True, eq=False):
     """What a node offers by itself: amounts in base units, their names, and whether devices are among them."""
 
     allocatable: Mapping[str, int]
     offered: frozenset[str]
     offers_devices: bool
+
+
+class Standing:
+    """What a node offers and what is left of it. Nodes with one standing have the same; told apart by identity."""
+
+    __slots__ = ()
 
 
 def charge_of(pod: Pod, of_claims: Iterable[NodeAllocatableResourceClaimStatus] = ()) -> Charge:
@@ -58,7 +63,18 @@ class NodeState:
     That rule keeps `free` from going below zero for a resource that the node has none of (KAI design, "Reserve").
     """
 
-    __slots__ = ("allocatable", "charges", "free", "is_guarded", "node", "offered", "offers_devices", "place")
+    __slots__ = (
+        "_offer",
+        "_standing",
+        "allocatable",
+        "charges",
+        "free",
+        "is_guarded",
+        "node",
+        "offered",
+        "offers_devices",
+        "place",
+    )
 
     def __init__(self, node: Node, charges: dict[str, Charge]) -> None:
         self.charges = charges
@@ -70,7 +86,9 @@ class NodeState:
         self.node = node
         self.place = NodePlace(name=node.name, labels=node.metadata.labels)
         self.is_guarded = is_guarded(node)
-        self.allocatable, self.offered, self.offers_devices = _offer_of(tuple(_base_units(node).items()))
+        self._offer = offer = _offer_of(tuple(_base_units(node).items()))
+        self.allocatable, self.offered, self.offers_devices = offer.allocatable, offer.offered, offer.offers_devices
+        self._standing: Standing | None = None
         self.free = dict(self.allocatable)
         for charge in self.charges.values():
             self._subtract(charge.amounts)
@@ -92,9 +110,17 @@ class NodeState:
     def give_back(self, charge: Charge) -> None:
         """Give back the room of a pod that was taken out of `charges`."""
         free = self.free
+        self._standing = None
         for name, amount in charge.amounts.items():
             if name in free:
                 free[name] += amount
+
+    @property
+    def standing(self) -> Standing:
+        """What the node offers and has left, as one object for all nodes of which the same is true."""
+        if self._standing is None:
+            self._standing = _standing_of(self._offer, tuple(self.free.values()))
+        return self._standing
 
     @property
     def used_ports(self) -> frozenset[HostPort]:
@@ -103,6 +129,7 @@ class NodeState:
 
     def _subtract(self, amounts: Mapping[str, int]) -> None:
         free = self.free
+        self._standing = None
         for name, amount in amounts.items():
             if name in free:
                 free[name] -= amount
@@ -113,6 +140,11 @@ def _offer_of(amounts: tuple[tuple[str, int], ...]) -> Offer:
     """Return one object for all nodes that offer the same: looking at thousands of nodes waits for memory most."""
     names = frozenset(name for name, _ in amounts)
     return Offer(dict(amounts), names, any(map(is_extended_name, names)))
+
+
+@lru_cache(maxsize=65_536)
+def _standing_of(offer: Offer, free: tuple[int, ...]) -> Standing:  # noqa: ARG001 - the cache keeps one for each
+    return Standing()
 
 
 def _base_units(node: Node) -> dict[str, int]:

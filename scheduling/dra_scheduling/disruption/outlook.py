@@ -18,9 +18,8 @@ from dra_scheduling.nodeclaims.termination import is_drained_from
 from dra_scheduling.pools.pieces import Reach
 from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.provisioning.situation import Situation, replanned
-from dra_scheduling.shapes.ranking import Verdict
 from dra_scheduling.shapes.shape import Shape
-from dra_scheduling.shapes.verdicts import Devices, judge
+from dra_scheduling.shapes.verdicts import Devices, Judge
 
 
 class Outlook:
@@ -100,12 +99,7 @@ class Outlook:
     def _ranked(self, shape: Shape, budget: Budget) -> tuple[str, ...]:
         cluster = self.cluster
         devices = Devices(cluster.pools, cluster.ledger, cluster.classes)
-
-        def look(node: str) -> Verdict | None:
-            state = cluster.nodes.get(node)
-            return None if state is None else judge(shape, state, devices, budget)
-
-        shape.ranking.refresh(cluster.nodes, cluster.changes, look)
+        shape.ranking.refresh(cluster.nodes, cluster.changes, Judge(shape, cluster.nodes, devices, budget).look)
         return shape.ranking.in_order()
 
 

@@ -22,21 +22,18 @@ class Fit(msgspec.Struct, frozen=True, gc=False):
     """The node takes pods of the shape."""
 
     score: Score
-    steps: int = 0
 
 
 class Refused(msgspec.Struct, frozen=True, gc=False):
     """The node cannot take pods of the shape."""
 
     refusal: Refusal
-    steps: int = 0
 
 
 class Unknown(msgspec.Struct, frozen=True, gc=False):
     """The search on this node ended before it knew; `is_postponed` if only because others had spent the budget."""
 
     refusal: Refusal
-    steps: int = 0
     is_postponed: bool = False
 
 
@@ -57,7 +54,7 @@ class Summary(msgspec.Struct, frozen=True):
 class Ranking:
     """Summary of all nodes on one shape, with a heap of those that fit."""
 
-    __slots__ = ("_cursor", "_fits", "_heap", "_postponed", "_refusals", "_summary", "_takes", "steps")
+    __slots__ = ("_cursor", "_fits", "_heap", "_postponed", "_refusals", "_summary", "_takes")
 
     def __init__(self) -> None:
         self._cursor = -1
@@ -67,8 +64,6 @@ class Ranking:
         self._refusals: dict[str, Refused | Unknown] = {}
         self._postponed: set[str] = set()
         self._summary: Summary | None = None
-        self.steps = 0
-        """Search steps since the ranking was made."""
 
     def __len__(self) -> int:
         """The number of nodes whose verdicts are kept."""
@@ -82,7 +77,9 @@ class Ranking:
             self._clear()
             self._takes = changes.shared_takes
             for node in sorted(nodes):
-                self._take_in(node, look(node))
+                self._note(node, look(node))
+            self._heap = [(score, node) for node, score in self._fits.items()]
+            heapq.heapify(self._heap)
             return
         for node in sorted(changed | self._postponed):
             self._drop(node)
@@ -153,13 +150,16 @@ class Ranking:
         self._postponed.discard(node)
 
     def _take_in(self, node: str, verdict: Verdict | None) -> None:
+        self._note(node, verdict)
+        if isinstance(verdict, Fit):
+            self._push(verdict.score, node)
+
+    def _note(self, node: str, verdict: Verdict | None) -> None:
         self._summary = None
         if verdict is None:
             return
-        self.steps += verdict.steps
         if isinstance(verdict, Fit):
             self._fits[node] = verdict.score
-            self._push(verdict.score, node)
         else:
             self._refusals[node] = verdict
             if isinstance(verdict, Unknown) and verdict.is_postponed:

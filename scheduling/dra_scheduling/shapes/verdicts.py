@@ -1,6 +1,6 @@
 """What one node says to pods of one shape: it fits with a score, it is refused, or a search ended without knowing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -8,8 +8,9 @@ from dra_scheduling.allocation.allocator import allocate, fulfil, survey
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.allocation.outcomes import Allocated, Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.refusals import out_of_time
-from dra_scheduling.cluster.nodestate import NodeState
+from dra_scheduling.cluster.nodestate import NodeState, Standing
 from dra_scheduling.extended.classes import ClassIndex
+from dra_scheduling.features import NODE_ALLOCATABLE
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.nodefit.ports import port_refusal
@@ -18,6 +19,7 @@ from dra_scheduling.nodefit.room import room_refusals
 from dra_scheduling.nodefit.static import static_refusal
 from dra_scheduling.podclaims import reach_refusal
 from dra_scheduling.pools import PoolIndex
+from dra_scheduling.pools.faces import Face
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.reporting import Reporter
 from dra_scheduling.resources import Resources
@@ -28,6 +30,10 @@ from dra_scheduling.shapes.shape import ExtendedNeed, Shape
 PACKED_RESOURCES = ("cpu", "memory")
 FULL = 1000
 WHOLE_BUDGET = Budget()
+
+Look = tuple[Face, ...] | bool
+"""All that counts of the devices in reach of a node: the faces of its pools, and for pods that ask for none whether
+they would keep them from others."""
 
 
 class Devices(msgspec.Struct, frozen=True):
@@ -45,21 +51,82 @@ class Placement(msgspec.Struct, frozen=True):
     allocated: Allocated | None
 
 
-def judge(shape: Shape, state: NodeState, devices: Devices, budget: Budget = WHOLE_BUDGET) -> Verdict:
-    """Return the node's verdict; nothing is changed by asking. `budget` is what the pod has left."""
-    need = _need_here(shape, state, devices)
-    if isinstance(need, Refusal):
-        return Refused(need)
-    if need.query is None:
-        return _fit(shape, state, devices, need)
-    if budget.is_late():
-        return Unknown(out_of_time([asks[0] for asks in need.query.asks]), is_postponed=True)
-    found = survey(need.query, state.place, devices.pools, devices.ledger, budget.share)
-    if isinstance(found, Chosen):
-        return _fit(shape, state, devices, need, found)
-    if isinstance(found, Impossible):
-        return Refused(found.refusal, found.steps)
-    return Unknown(found.refusal, found.steps, is_postponed=budget.share < budget.each)
+class Judge:
+    """Asks nodes on behalf of one pod of a shape, within the pod's budget; nothing is changed by asking.
+
+    Nodes that offer the same, have the same left and reach devices that look the same are asked once.
+    """
+
+    __slots__ = ("_budget", "_devices", "_is_apart", "_needs", "_nodes", "_shape", "_verdicts", "steps")
+
+    def __init__(
+        self, shape: Shape, nodes: Mapping[str, NodeState], devices: Devices, budget: Budget = WHOLE_BUDGET
+    ) -> None:
+        self._shape = shape
+        self._nodes = nodes
+        self._devices = devices
+        self._budget = budget
+        self.steps = 0
+        """Search steps so far."""
+        self._is_apart = shape.has_preferences or (shape.has_devices and devices.pools.features.has(NODE_ALLOCATABLE))
+        self._needs: dict[Standing, ExtendedNeed | Refused] = {}
+        self._verdicts: dict[tuple[Standing, Look], Verdict] = {}
+
+    def take_time(self) -> None:
+        """Heed the clock no longer."""
+        self._budget = self._budget.untimed
+
+    def look(self, node: str) -> Verdict | None:
+        """Return the verdict of the node of that name, None where there is none."""
+        state = self._nodes.get(node)
+        return None if state is None else self.ask(state)
+
+    def ask(self, state: NodeState) -> Verdict:
+        """Return the node's verdict."""
+        shape = self._shape
+        if state.is_guarded or shape.is_choosy or shape.ports:
+            refusal = _held_against(shape, state)
+            if refusal is not None:
+                return Refused(refusal)
+        standing = state.standing
+        need = self._needs.get(standing)
+        if need is None:
+            found = _need_with_room(shape, state, self._devices)
+            need = self._needs[standing] = Refused(found) if isinstance(found, Refusal) else found
+        if isinstance(need, Refused):
+            return need
+        look = self._look_at(state, need)
+        if self._is_apart or state.is_guarded or look is None:
+            return self._judge(state, need, look)
+        verdict = self._verdicts.get((standing, look))
+        if verdict is None:
+            verdict = self._judge(state, need, look)
+            if not isinstance(verdict, Unknown):
+                self._verdicts[standing, look] = verdict
+        return verdict
+
+    def _look_at(self, state: NodeState, need: ExtendedNeed) -> Look | None:
+        """Return what counts of the devices in reach, None where that cannot be said in short."""
+        devices = self._devices
+        if need.query is None:
+            return not self._shape.has_devices and _has_devices(state, devices.pools)
+        return need.query.faces(devices.pools.on_node(state.place), devices.ledger)
+
+    def _judge(self, state: NodeState, need: ExtendedNeed, look: Look | None) -> Verdict:
+        shape, devices, query = self._shape, self._devices, need.query
+        if query is None:
+            return _fit(shape, state, devices, need)
+        found = query.known(look) if isinstance(look, tuple) else None
+        budget = self._budget.after(self.steps)
+        if found is None and budget.is_late():
+            return Unknown(out_of_time([asks[0] for asks in query.asks]), is_postponed=True)
+        found = found or survey(query, state.place, devices.pools, devices.ledger, budget.share)
+        self.steps += found.steps
+        if isinstance(found, Chosen):
+            return _fit(shape, state, devices, need, found)
+        if isinstance(found, Impossible):
+            return Refused(found.refusal)
+        return Unknown(found.refusal, is_postponed=budget.share < budget.each)
 
 
 def find_placement(
@@ -89,7 +156,6 @@ def find_placement(
 
 def _fit(shape: Shape, state: NodeState, devices: Devices, need: ExtendedNeed, found: Chosen | None = None) -> Verdict:
     """Return the verdict of a node that has the devices, if it has room for what they take of it, too."""
-    steps = found.steps if found is not None else 0
     if may_take_of_node(shape, state, devices.pools):
         allocations: Sequence[AllocationResult] = ()
         if need.query is not None:
@@ -97,25 +163,31 @@ def _fit(shape: Shape, state: NodeState, devices: Devices, need: ExtendedNeed, f
             allocations = result.allocations if isinstance(result, Allocated) else ()
         served = with_devices(shape, state, devices.pools, need, allocations)
         if isinstance(served, Refusal):
-            return Refused(served, steps)
+            return Refused(served)
         need = served
-    return Fit(_score(shape, state, devices, need, found), steps)
+    return Fit(_score(shape, state, devices, need, found))
 
 
 def _need_here(shape: Shape, state: NodeState, devices: Devices) -> ExtendedNeed | Refusal:
     """Return what the pod needs on the node, or what keeps it away whatever devices there are."""
+    return _held_against(shape, state) or _need_with_room(shape, state, devices)
+
+
+def _held_against(shape: Shape, state: NodeState) -> Refusal | None:
+    """Return what keeps the pod off this very node, however much room there is."""
     refusal = None
     if shape.is_choosy or state.is_guarded:
         node = state.node
         refusal = static_refusal(shape.pod, node) or reach_refusal(shape.resolved, node.name, node.metadata.labels)
     if refusal is None and shape.ports:
         refusal = port_refusal(shape.ports, state.used_ports)
-    if refusal is not None:
-        return refusal
+    return refusal
+
+
+def _need_with_room(shape: Shape, state: NodeState, devices: Devices) -> ExtendedNeed | Refusal:
+    """Return what the pod needs on a node of this standing, or what the node has too little of."""
     need = shape.need_on(state.offered, devices.classes)
-    if isinstance(need, Refusal):
-        return need
-    if need.node.has_room_in(state.free):
+    if isinstance(need, Refusal) or need.node.has_room_in(state.free):
         return need
     return room_refusals(need.node, state.free, state.allocatable)[0]
 

@@ -18,7 +18,7 @@ from dra_scheduling.podclaims import reach_refusal
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
 from dra_scheduling.shapes.ranking import Fit
 from dra_scheduling.shapes.shape import ExtendedNeed, Shape
-from dra_scheduling.shapes.verdicts import Devices, judge
+from dra_scheduling.shapes.verdicts import Devices, Judge
 from dra_simulator.stories.counts import RequestCount, counts_of, missing_of
 
 PASSING = Wake.ROOM | Wake.DEVICES
@@ -116,7 +116,8 @@ def view_of(cluster: Cluster, shape: Shape, state: NodeState, budget: Budget) ->
     shortage, steps = _shortage(cluster, need, state, budget)
     if not obstacles and shortage is None:
         # What is left is the room that the devices themselves take.
-        verdict = judge(shape, state, Devices(cluster.pools, cluster.ledger, cluster.classes), budget)
+        devices = Devices(cluster.pools, cluster.ledger, cluster.classes)
+        verdict = Judge(shape, cluster.nodes, devices, budget).ask(state)
         shortage = None if isinstance(verdict, Fit) else verdict.refusal
     requests: tuple[RequestCount, ...] = ()
     if need.query is not None:

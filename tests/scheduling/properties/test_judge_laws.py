@@ -1,0 +1,89 @@
+"""A node's verdict does not depend on which nodes were asked before it."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.refusing import shape_of, usable_claims
+from dra_scheduling.model.nodeselection import (
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+    Taint,
+)
+from dra_scheduling.model.pods import Affinity, Container, ContainerPort, NodeAffinity, Pod
+from dra_scheduling.reasons import Refusal
+from dra_scheduling.shapes.shape import Shape
+from dra_scheduling.shapes.verdicts import Devices, Judge
+from dra_scheduling.testing import claim, container, devices, driver_class, node, pod, request, resource_slice
+
+RESOURCE = "example.com/gpu"
+ZONE = NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key="zone", operator="In", values=("a",)),))
+IN_A = Affinity(
+    node_affinity=NodeAffinity(
+        preferred_during_scheduling_ignored_during_execution=(PreferredSchedulingTerm(weight=5, preference=ZONE),)
+    )
+)
+
+
+def changed(item: Pod, **spec: object) -> Pod:
+    return msgspec.structs.replace(item, spec=msgspec.structs.replace(item.spec, **spec))
+
+
+ON_PORT = msgspec.structs.replace(container(), ports=(ContainerPort(container_port=80, host_port=80),))
+PODS = (
+    pod("plain", container(requests={"cpu": "2"})),
+    pod("extended", container(limits={RESOURCE: "1"})),
+    pod("claims", claims={"gpu": "two"}),
+    pod("listens", ON_PORT),
+    changed(pod("prefers", claims={"gpu": "two"}), affinity=IN_A),
+    changed(pod("selects", claims={"gpu": "two"}), node_selector={"zone": "a"}),
+)
+kinds = st.tuples(
+    st.sampled_from([{}, {"zone": "a"}]),
+    st.sampled_from([None, "NoSchedule", "PreferNoSchedule"]),
+    st.sampled_from([{}, {RESOURCE: "1"}]),
+    st.integers(0, 3),
+    st.sampled_from([None, container(requests={"cpu": "63"}), container(limits={RESOURCE: "1"}), ON_PORT]),
+)
+Kind = tuple[dict[str, str], str | None, dict[str, str], int, Container | None]
+
+
+def cluster(nodes: list[Kind]) -> Cluster:
+    made = Cluster()
+    for value in (driver_class(extended_resource_name=RESOURCE), claim("two", request(count=2)), *PODS):
+        made.apply(value)
+    for number, (labels, effect, offers, gpus, busy) in enumerate(nodes):
+        name = f"n{number}"
+        taints = [Taint(key="t", effect=effect)] if effect is not None else []
+        made.apply(node(name, labels=labels, taints=taints, allocatable=offers))
+        made.apply(resource_slice(name, devices(gpus), node=name))
+        if busy is not None:
+            made.apply(changed(pod(f"busy-{number}", busy), node_name=name))
+    return made
+
+
+def judge(world: Cluster, item: Pod) -> Judge:
+    resolved = usable_claims(world, item)
+    assert not isinstance(resolved, Refusal)
+    shape = shape_of(world, item, resolved)
+    assert isinstance(shape, Shape)
+    return Judge(shape, world.nodes, Devices(world.pools, world.ledger, world.classes))
+
+
+@given(st.lists(kinds, min_size=2, max_size=4))
+def test_a_node_says_the_same_whichever_nodes_were_asked_before(nodes: list[Kind]) -> None:
+    world = cluster(nodes)
+    for item in PODS:
+        together = judge(world, item)
+        for name in world.nodes:
+            assert together.look(name) == judge(cluster(nodes), item).look(name)
+
+
+def test_nodes_that_look_the_same_share_one_verdict() -> None:
+    world = cluster([({}, None, {}, 2, None), ({"zone": "a"}, None, {}, 2, None), ({}, None, {}, 3, None)])
+    together = judge(world, PODS[2])
+    first, same, other = (together.look(name) for name in world.nodes)
+    assert first is same
+    assert first != other
