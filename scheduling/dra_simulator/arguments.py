@@ -72,6 +72,7 @@ def _add_simulate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     )
     _add_input(simulate)
     _add_gates(simulate)
+    _add_now(simulate, "that of the dump, or else just after the last object was created")
     simulate.add_argument("--all-pods", action="store_true", help="schedule the pods of other schedulers, too")
     simulate.add_argument("--explain", metavar="POD", help="tell the whole story of one pod (NAME or NAMESPACE/NAME)")
     simulate.add_argument("--trace", metavar="FILE", help="write each step of the search to a file, as JSON lines")
@@ -127,6 +128,7 @@ def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     )
     nodeclaims.add_argument("-n", "--namespace", help="list only those that a pod of this namespace waits for")
     _add_gates(nodeclaims)
+    _add_now(nodeclaims, "now; for files that of the dump, or else just after the last object was created")
     _add_output(nodeclaims)
     for command in (explain, devices, claims, queues):
         _add_output(command)
@@ -155,6 +157,25 @@ def _add_gates(command: argparse.ArgumentParser) -> None:
         default=DEFAULT_FEATURES,
         help="features of DRA to switch on or off, by the names of Kubernetes (default: as the operator's)",
     )
+
+
+def _add_now(command: argparse.ArgumentParser, default: str) -> None:
+    command.add_argument(
+        "--now",
+        metavar="TIME",
+        type=_moment,
+        help=f"the time, for instance types that rest and for ages, as RFC 3339 has it (default: {default})",
+    )
+
+
+def _moment(text: str) -> str:
+    # Where no time is given nobody waits for what reads files.
+    from dra_simulator.load import EXPECTED_TIME, moment_of  # noqa: PLC0415
+
+    found = moment_of(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{EXPECTED_TIME}, got {text!r}")
+    return found
 
 
 def _features(text: str) -> Features:

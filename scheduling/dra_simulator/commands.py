@@ -9,7 +9,6 @@ from pathlib import Path
 import msgspec
 
 from dra_scheduling.model.pods import Pod
-from dra_simulator.admission import time_after
 from dra_simulator.checks.everything import check
 from dra_simulator.checks.findings import Finding, Severity
 from dra_simulator.complete import World, complete
@@ -34,7 +33,7 @@ def run_simulate(arguments: argparse.Namespace) -> int:
 
     Raises `UnusableInputError` where some of the input cannot be used, once the rest has been scheduled without it.
     """
-    world = complete(load(arguments.paths), arguments.namespace)
+    world = complete(load(arguments.paths), arguments.namespace, arguments.now)
     if world.problems and not world.objects:
         raise UnusableInputError(*world.problems)
     listener = _listener(world, arguments.explain, arguments.namespace)
@@ -48,7 +47,7 @@ def run_simulate(arguments: argparse.Namespace) -> int:
     is_stuck = bool(simulation.pending)
     if arguments.without_node:
         before = cluster_of(world, whose, arguments.features)
-        found = what_if(before, arguments.without_node, time_after(world.objects))
+        found = what_if(before, arguments.without_node, world.now)
         result["withoutNodes"] = what_if_in_plain_values(found)
         blocks += what_if_blocks(found, before)
         is_stuck |= not found.is_possible

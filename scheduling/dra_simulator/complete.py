@@ -39,13 +39,15 @@ class Subject(NamedTuple):
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a cluster would hold, the file that each object of the input stands in, and what cannot be used.
 
-    `ignored` counts objects of unknown kinds by `apiVersion Kind`.
+    `ignored` counts objects of unknown kinds by `apiVersion Kind`. `now` is the time there (RFC 3339, UTC), empty where
+    nothing tells it.
     """
 
     objects: tuple[KubernetesObject, ...]
     files: Mapping[Subject, str]
     ignored: Mapping[str, int]
     problems: tuple[Problem, ...]
+    now: str
 
     def of(self, kind: type[K]) -> tuple[K, ...]:
         """Return the objects of one kind, by namespace and name."""
@@ -57,19 +59,23 @@ def subject_of(value: KubernetesObject) -> Subject:
     return Subject(type(value).__name__, key_of(value))
 
 
-def complete(loaded: Loaded, namespace: str = "default") -> World:
-    """Return what a cluster would make of these manifests; problems are listed, what else there is stands."""
+def complete(loaded: Loaded, namespace: str = "default", now: str | None = None) -> World:
+    """Return what a cluster would make of these manifests; problems are listed, what else there is stands.
+
+    Where no time is given it is that of the latest dump, or else a moment after everything was created.
+    """
     reader = _Reader(namespace)
     if loaded.others:
         reader.ignored[NO_OBJECT] = loaded.others
     for manifest in loaded.manifests:
         reader.take(manifest)
-    objects = _with_controllers(reader)
+    objects = tuple(_with_controllers(reader))
     return World(
         objects=tuple(sorted(objects, key=lambda value: (type(value).__name__, key_of(value)))),
         files=reader.files,
         ignored=dict(sorted(reader.ignored.items())),
         problems=tuple(sorted({*loaded.problems, *reader.problems})),
+        now=now or loaded.now or time_after(objects),
     )
 
 

@@ -17,6 +17,7 @@ from dra_scheduling.wire import KubernetesObject, write
 from dra_simulator.access import LiveCluster
 from dra_simulator.explain import explain_with_supply
 from dra_simulator.identity import pod_called
+from dra_simulator.load import DUMPED_AT
 from dra_simulator.output import emit
 from dra_simulator.stories.plain import story_in_plain_values
 from dra_simulator.stories.text import story_blocks
@@ -87,8 +88,9 @@ def run_dump(arguments: argparse.Namespace) -> int:
 
     Raises `UnusableInputError`.
     """
+    metadata = {"annotations": {DUMPED_AT: time_now()}}
     objects = everything(LiveCluster(arguments.context))
-    dump = {"apiVersion": "v1", "kind": "List", "items": [write(value) for value in objects]}
+    dump = {"apiVersion": "v1", "kind": "List", "metadata": metadata, "items": [write(value) for value in objects]}
     if arguments.output == "json":
         json.dump(dump, sys.stdout, indent=1)
         sys.stdout.write("\n")

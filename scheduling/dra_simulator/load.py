@@ -8,10 +8,14 @@ from pathlib import Path
 
 import msgspec
 
+from dra_scheduling.nodeclaims.times import seconds_of, time_of
 from dra_simulator.documents import BrokenTextError, documents
 from dra_simulator.problems import Problem, UnusableInputError
 
 STANDARD_INPUT = "-"
+DUMPED_AT = "dra-scheduler.dev/dumped-at"
+"""An annotation of lists of objects: when they were read from their cluster (RFC 3339)."""
+EXPECTED_TIME = "expected a time such as 2026-02-03T04:05:06Z (RFC 3339)"
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
@@ -23,11 +27,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that was found. `others` counts documents of folders that are no Kubernetes objects at all."""
+    """Everything that was found. `others` counts documents of folders that are no Kubernetes objects at all.
+
+    `now` is the time of the latest dump among them (RFC 3339, UTC), empty where none says when it was made.
+    """
 
     manifests: tuple[Manifest, ...] = ()
     problems: tuple[Problem, ...] = ()
     others: int = 0
+    now: str = ""
 
 
 class _Found(Enum):
@@ -45,20 +53,29 @@ def load(paths: Sequence[str]) -> Loaded:
     manifests: list[Manifest] = []
     problems: list[Problem] = []
     others = 0
+    times = [""]
     for file, found in _files(paths):
         try:
             for place, document in _documents_of(file):
                 if found is _Found.IN_FOLDER and _is_something_else(document):
                     others += 1
                     continue
-                for item in _objects(file, place, document):
+                for item in _contents(file, place, document):
                     if isinstance(item, Problem):
                         problems.append(item)
-                    else:
+                    elif isinstance(item, Manifest):
                         manifests.append(item)
+                    else:
+                        times.append(item)
         except UnusableInputError as error:
             problems.extend(error.problems)
-    return Loaded(manifests=tuple(manifests), problems=tuple(problems), others=others)
+    return Loaded(manifests=tuple(manifests), problems=tuple(problems), others=others, now=max(times))
+
+
+def moment_of(value: object) -> str:
+    """Return a time in UTC and whole seconds (RFC 3339), empty for a value that is no text of one."""
+    seconds = seconds_of(value) if isinstance(value, str) else 0.0
+    return time_of(seconds) if seconds else ""
 
 
 def _files(paths: Sequence[str]) -> Iterator[tuple[str, _Found]]:
@@ -98,6 +115,17 @@ def _text(file: str) -> str:
 
 def _is_something_else(document: object) -> bool:
     return not isinstance(document, Mapping) or not ("kind" in document or "metadata" in document)
+
+
+def _contents(file: str, place: str, document: object) -> Iterator[Manifest | Problem | str]:
+    """Yield the objects of a document, and its time if it is a dump that has one."""
+    metadata = document.get("metadata") if isinstance(document, Mapping) and document.get("kind") == "List" else None
+    notes = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    written = notes.get(DUMPED_AT) if isinstance(notes, Mapping) else None
+    if written is not None:
+        path = f'$.metadata.annotations["{DUMPED_AT}"]'
+        yield moment_of(written) or Problem(file, f"{place}, List", path, EXPECTED_TIME)
+    yield from _objects(file, place, document)
 
 
 def _objects(file: str, place: str, document: object) -> Iterator[Manifest | Problem]:

@@ -17,7 +17,6 @@ from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.reasons import Refusal, fold
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.access import LiveCluster
-from dra_simulator.admission import time_after
 from dra_simulator.complete import complete
 from dra_simulator.live import everything
 from dra_simulator.load import load
@@ -73,9 +72,9 @@ def run_nodeclaims(arguments: argparse.Namespace) -> int:
 def _input(arguments: argparse.Namespace) -> tuple[Sequence[KubernetesObject], str, tuple[Problem, ...]]:
     """Return the objects, the time, and what cannot be used of files."""
     if not arguments.paths:
-        return everything(LiveCluster(arguments.context)), time_now(), ()
-    world = complete(load(arguments.paths))
-    return world.objects, time_after(world.objects), world.problems
+        return everything(LiveCluster(arguments.context)), arguments.now or time_now(), ()
+    world = complete(load(arguments.paths), now=arguments.now)
+    return world.objects, world.now, world.problems
 
 
 def _called(name: str, cluster: Cluster, problems: Iterable[Problem]) -> NodeClaim:

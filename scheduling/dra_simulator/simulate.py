@@ -14,7 +14,6 @@ from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.provisioning import Nomination
 from dra_scheduling.wire import KubernetesObject, key_of
-from dra_simulator.admission import time_after
 from dra_simulator.complete import World
 from dra_simulator.supply.machines import Catalogue, Provider
 from dra_simulator.supply.rounds import Rounds, Watcher
@@ -66,11 +65,10 @@ def simulate(
     Searches end by steps alone, by no clock, so that the same world has the same outcome on every machine.
     """
     cluster = cluster_of(world, whose, features)
-    now = time_after(world.objects)
-    rounds = Rounds(cluster, watchers, now)
+    rounds = Rounds(cluster, watchers, world.now)
     rounds.run()
     if nodes is Nodes.LAUNCHED:
-        provider = Provider(cluster, Catalogue(cluster), world.of(ResourceSlice), now)
+        provider = Provider(cluster, Catalogue(cluster), world.of(ResourceSlice), world.now)
         while rounds.launch(provider):
             rounds.run()
     outcomes = [outcome for _, outcome in sorted(rounds.outcomes.items())]

@@ -120,7 +120,8 @@ def test_a_dump_holds_what_nodes_to_come_are_planned_from(tmp_path: Path, monkey
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path)))
         dumped = dra("dump")
     whole = json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    assert dra("simulate", "-", "--launch", text=dumped.out).out == dra("simulate", "-", "--launch", text=whole).out
+    words = ("simulate", "-", "--launch", "--now", "2031-01-01T00:00:00Z")
+    assert dra(*words, text=dumped.out).out == dra(*words, text=whole).out
 
 
 def test_node_claims_are_listed_and_pods_told_of_nodes_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
