@@ -4,8 +4,10 @@ import pytest
 
 from dra_cluster import objects
 from dra_cluster.kwok import Kwok
+from dra_cluster.machines import NODE_CLAIMS
 from dra_cluster.mirror import PODS
 from dra_cluster.world import NODES
+from dra_controlplane.client import Json
 
 NOT_PUBLISHED = "DRADriverPoolsNotPublished"
 UNKNOWN, TRUE, FALSE = "Unknown", "True", "False"
@@ -182,8 +184,12 @@ def test_fifty_node_claims_at_once_become_nodes(kwok: Kwok) -> None:
     kwok.machines.instance_type(count=130)
     names = {kwok.claim(f"n{number}") for number in range(50)}
 
-    def ready() -> bool:
-        return all(kwok.machines.condition(name, "Ready").get("status") == TRUE for name in names)
+    def is_ready(claim: Json) -> bool:
+        conditions = (claim.get("status") or {}).get("conditions") or ()
+        return any(one["type"] == "Ready" and one["status"] == TRUE for one in conditions)
 
-    kwok.machines.world.mirror.until(ready, "fifty nodes", seconds=60)
+    def ready() -> set[str]:
+        return {one["metadata"]["name"] for one in kwok.api.items(NODE_CLAIMS) if is_ready(one)}
+
+    kwok.machines.world.mirror.until(lambda: names <= ready(), "fifty nodes", seconds=180)
     assert names <= {one["metadata"]["name"] for one in kwok.api.items(NODES)}

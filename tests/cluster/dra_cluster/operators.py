@@ -128,7 +128,7 @@ class RunningOperator:
             connection.request("GET", path)
             response = connection.getresponse()
             return response.status, response.read().decode()
-        except OSError as error:
+        except (OSError, http.client.HTTPException) as error:
             return 0, str(error)
         finally:
             connection.close()

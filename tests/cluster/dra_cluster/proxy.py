@@ -18,7 +18,7 @@ from yarl import URL
 from dra_cluster.faults import Action, Match, Rule, reset
 from dra_controlplane.certificates import Authority
 
-START_SECONDS = 10.0
+START_SECONDS = 60.0
 CLOSE_SECONDS = 0.25
 DROPPED = frozenset({"connection", "transfer-encoding", "content-length", "keep-alive", "host", "date"})
 GONE = {"type": "ERROR", "object": {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 410}}
