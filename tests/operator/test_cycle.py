@@ -288,14 +288,14 @@ class Scheduling:
 
     def __exit__(self, *_: object) -> None:
         self.thread.inbox.put(Stop())
-        self.thread.join(timeout=10)
+        self.thread.join(timeout=60)
         assert not self.thread.is_alive()
 
     def outcome(self) -> Outcome | Nominated:
         """Waits until the thread asks whether all is read, says so, and returns what it decides."""
-        assert self.questions.acquire(timeout=10)
+        assert self.questions.acquire(timeout=60)
         self.thread.inbox.put(Level())
-        (outcome,) = self.outcomes.get(timeout=10).outcomes
+        (outcome,) = self.outcomes.get(timeout=60).outcomes
         return outcome
 
 
@@ -313,11 +313,11 @@ def test_the_thread_takes_in_and_decides() -> None:
 def test_nothing_is_decided_before_the_rest_of_the_news_was_read() -> None:
     with Scheduling() as scheduling:
         scheduling.thread.changed(pod("p"))
-        assert scheduling.questions.acquire(timeout=10)
+        assert scheduling.questions.acquire(timeout=60)
 
         scheduling.thread.changed(node("n1"))
         scheduling.thread.inbox.put(Level())
-        (outcome,) = scheduling.outcomes.get(timeout=10).outcomes
+        (outcome,) = scheduling.outcomes.get(timeout=60).outcomes
 
     assert isinstance(outcome, Assignment)
 

@@ -19,7 +19,7 @@ from dra_operator.settings import Role, Settings
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import read
 
-SECONDS = 10.0
+SECONDS = 60.0
 Fault = Callable[[str, str], "ApiError | None"]
 TERMINATION = "karpenter.sh/termination"
 NODE_CLAIMS = "/apis/karpenter.sh/v1/nodeclaims"
