@@ -1,6 +1,7 @@
 """The whole story of one pod: what every node says to it, every reason, and which node is the nearest miss."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -18,6 +19,8 @@ from dra_simulator.supply.views import SupplyStory, supply_story
 
 MOST_TRIED = 8
 """Of so many kinds of nodes, the nearest ones, it is found out which single change would help."""
+MOST_ALIKE = 4
+"""And on so many nodes of a kind: what others hold there may differ, though all of them say the same."""
 
 
 class NearestMiss(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +135,14 @@ def _nearest_miss(cluster: Cluster, shape: Shape, groups: tuple[NodeGroup, ...])
     """Return the nearest node that a single change would help, else the nearest of all."""
     if not groups or groups[0].fits:
         return None
-    tried = ((group, single_changes(cluster, shape, group.view)) for group in groups[:MOST_TRIED])
-    helped = ((group, changes) for group, changes in tried if changes)
-    group, changes = next(helped, (groups[0], ()))
-    return NearestMiss(node=group.view.node, reasons=fold(group.view.refusals), changes=changes)
+    views = (view for group in groups[:MOST_TRIED] for view in islice(_alike(group), MOST_ALIKE))
+    tried = ((view, single_changes(cluster, shape, view)) for view in views)
+    helped = ((view, changes) for view, changes in tried if changes)
+    view, changes = next(helped, (groups[0].view, ()))
+    return NearestMiss(node=view.node, reasons=fold(view.refusals), changes=changes)
+
+
+def _alike(group: NodeGroup) -> Iterator[NodeView]:
+    yield group.view
+    others = (name for name in group.names if name != group.view.node)
+    yield from (msgspec.structs.replace(group.view, node=name) for name in others)

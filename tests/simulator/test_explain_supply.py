@@ -25,6 +25,7 @@ def said(supply: Json) -> dict[str, list[str]]:
 
 
 WANTS: Json = {"p": {"wants": ["r"]}}
+NEVER: Json = {"name": "r", "where": ["false"]}
 
 
 @pytest.mark.parametrize(
@@ -145,3 +146,16 @@ def test_asking_changes_no_plan() -> None:
     asked = json.loads(dra("simulate", "-", "-o", "json", "--explain", "p", text=text).out)
     del asked["explanation"]
     assert asked == plain
+
+
+@pytest.mark.parametrize(
+    ("types", "pod", "nearest"),
+    [
+        ({"bare": {"price": 1}, "gpu": {"price": 9, "devices": {"a": 1}}}, {"wants": [NEVER]}, "gpu"),
+        ({"small": {"price": 1, "cpu": 8}, "large": {"price": 9, "cpu": 16}}, {"cpu": 32}, "large"),
+    ],
+    ids=["a type with devices for a pod with devices", "the type with most room"],
+)
+def test_the_nearest_type_is_not_simply_the_cheapest(types: Json, pod: Json, nearest: str) -> None:
+    supply = explained({"types": types, "pods": {"p": pod}})["supply"]
+    assert supply["nearestMiss"]["instanceType"] == nearest

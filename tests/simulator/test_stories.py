@@ -109,6 +109,16 @@ def test_a_constraint_that_stands_in_the_way_is_named() -> None:
     assert changes(told(published, wanted)) == ('claim "c" goes without matchAttribute gpu.example.com/numa',)
 
 
+def test_a_change_that_helps_on_one_of_the_nodes_that_say_the_same_is_found() -> None:
+    # The only device of n0 is taken, so that there a selector less would not be enough.
+    published = [device("a", attributes={"new": False})]
+    story = told(published, holder("other", "a"), claim("c", request("gpu", GPU, NEW)), nodes=2)
+    assert [group.names for group in story.nodes] == [("n0", "n1")]
+    assert changes(story) == (f'claim "c" request "gpu" goes without its selector {NEW}',)
+    assert story.nearest_miss is not None
+    assert story.nearest_miss.node == "n1"
+
+
 def test_asking_for_changes_leaves_the_ledger_as_it_was() -> None:
     cluster, wanted = Cluster(), pod("p", claims={"c": "c"})
     content = resource_slice("s", devices(2), node="n0")

@@ -73,6 +73,11 @@ def missing_of(counts: Sequence[RequestCount]) -> int:
     return sum(least.values())
 
 
+def progress_of(counts: Sequence[RequestCount]) -> int:
+    """Return how many selectors, those of the class as one, leave devices, over all requests and alternatives."""
+    return sum(bool(left) for count in counts for left in (count.of_class, *(sieve.left for sieve in count.selectors)))
+
+
 def _count(ask: Ask, board: Board, ledger: Ledger) -> RequestCount:
     alternative = ask.alternative
     wish = alternative.wish

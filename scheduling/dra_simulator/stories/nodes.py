@@ -19,7 +19,7 @@ from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
 from dra_scheduling.shapes.ranking import Fit
 from dra_scheduling.shapes.shape import ExtendedNeed, Shape
 from dra_scheduling.shapes.verdicts import Devices, Judge
-from dra_simulator.stories.counts import RequestCount, counts_of, missing_of
+from dra_simulator.stories.counts import RequestCount, counts_of, missing_of, progress_of
 
 PASSING = Wake.ROOM | Wake.DEVICES
 
@@ -73,14 +73,15 @@ class NodeView(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     @property
-    def distance(self) -> tuple[int, int, int, int]:
+    def distance(self) -> tuple[int, int, int, int, int]:
         """How far the node is from taking the pod: its reasons, the lasting ones among them, missing devices, the rest.
 
-        A device or room may become free any time; a label or a taint is there on purpose.
+        A device or room may become free any time; a label or a taint is there on purpose. Of two nodes without a device
+        for it, that one is nearer whose devices pass more of the selectors.
         """
         lasting = sum(not refusal.wake & PASSING for refusal in self.refusals)
         found = sum(refusal.found or 0 for refusal in self.refusals)
-        return len(self.refusals), lasting, missing_of(self.requests), -found
+        return len(self.refusals), lasting, missing_of(self.requests), -progress_of(self.requests), -found
 
 
 class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):

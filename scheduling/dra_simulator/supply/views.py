@@ -24,7 +24,7 @@ from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
 from dra_scheduling.requirements import Requirement, Requirements
 from dra_scheduling.resources import amount_text
 from dra_scheduling.shapes.shape import ExtendedNeed
-from dra_simulator.stories.counts import RequestCount, counts_of, missing_of
+from dra_simulator.stories.counts import RequestCount, counts_of, missing_of, progress_of
 
 PASSING = frozenset({"LimitReached", "DevicesNotPublished", "NoOffering"})
 """Reasons that time alone may take away."""
@@ -49,11 +49,21 @@ class TypeView(msgspec.Struct, frozen=True, kw_only=True):
         return self.node_pool, tuple((one.reason, one.message) for one in self.refusals), self.requests
 
     @property
-    def distance(self) -> tuple[bool, int, int, int, int]:
-        """How far the type is from serving the pod: its reasons, the lasting ones, missing devices, the rest."""
+    def distance(self) -> tuple[bool, int, int, int, int, int]:
+        """How far the type is from serving the pod: its reasons, the lasting ones, missing devices, the rest.
+
+        Of two types without a device for it, that one is nearer whose devices pass more of the selectors.
+        """
         lasting = sum(one.reason not in PASSING for one in self.refusals)
         found = sum(one.found or 0 for one in self.refusals)
-        return self.is_foreign, len(self.refusals), lasting, missing_of(self.requests), -found
+        return (
+            self.is_foreign,
+            len(self.refusals),
+            lasting,
+            missing_of(self.requests),
+            -progress_of(self.requests),
+            -found,
+        )
 
 
 class TypeGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -253,7 +263,7 @@ def _room(machine: Machine, need: ExtendedNeed) -> Iterator[Refusal]:
         most = machine.allocatable.get(name, 0)
         if most < amount:
             text = f"insufficient {name}, needs {amount_text(name, amount)} and has {amount_text(name, most)} for pods"
-            yield _refusal("InsufficientResource", text)
+            yield _refusal("InsufficientResource", text, found=most)
 
 
 def _conflicts(
@@ -285,5 +295,5 @@ def _invalid(template: PoolTemplate, name: str, faults: tuple[Fault, ...]) -> Ty
     return TypeView(node_pool=template.name, name=name, refusals=refusals, is_foreign=True)
 
 
-def _refusal(reason: str, message: str) -> Refusal:
-    return Refusal(reason=reason, message=message, wake=Wake.SUPPLY)
+def _refusal(reason: str, message: str, found: int | None = None) -> Refusal:
+    return Refusal(reason=reason, message=message, wake=Wake.SUPPLY, found=found)
