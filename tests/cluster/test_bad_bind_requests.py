@@ -134,7 +134,7 @@ def test_a_bind_request_cannot_move_a_bound_pod(world: World) -> None:
 
     world.create(bind_request("trainer", n2, podUID=pod["metadata"]["uid"], **gives(world, n2, "gpu-0")))
 
-    assert "already bound" in world.ended("trainer", "Failed")["status"]["reason"]
+    assert "already bound" in world.failed("trainer")["status"]["reason"]
     assert world.claim("wanted")["status"]["allocation"]["devices"]["results"][0]["pool"] == n1
     assert consumers(world.claim("wanted")) == ["trainer"]
     world.remove(PODS, "trainer")

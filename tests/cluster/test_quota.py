@@ -35,7 +35,7 @@ def test_an_undone_bind_is_charged_once(world: World, proxy: Proxy) -> None:
     limit(world, f"requests.{world.resource}", 2, objects.pod("probe", limits={world.resource: 3}))
     with proxy.disturbed(WRITES["bind"], answer(403)):
         begin_bind(world)
-        world.ended(POD, "Failed")
+        world.failed(POD)
 
     assert world.bound(POD) == world.named("n1")
     assert len(world.special_claims()) == 1

@@ -75,7 +75,7 @@ def test_a_pod_that_nobody_may_bind_neither_blocks_others_nor_floods_the_server(
         world.pod("hopeful", objects.from_template("gpu", "gpus"))
         world.bound("hopeful")
 
-        assert REASON in world.ended("hopeless", "Failed")["status"]["reason"]
+        assert REASON in world.failed("hopeless")["status"]["reason"]
         world.remove("v1/pods", "hopeless")
 
 

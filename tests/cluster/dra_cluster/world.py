@@ -211,15 +211,25 @@ class World:
         """The BindRequest of a pod, as last seen; empty if there is none."""
         return self.mirror.find(BIND_REQUESTS, self.namespace, pod) or {}
 
-    def ended(self, pod: str, phase: str = "Succeeded", *, seconds: float = PATIENCE) -> Json:
-        """Waits until the BindRequest of a pod has ended that way and all before is seen, and returns it."""
-        request = self.mirror.until(
-            lambda: self.request(pod) if phase_of(self.request(pod) or {"spec": {}}) == phase else None,
-            f"the BindRequest of {pod} to be {phase}",
-            seconds=seconds,
-        )
+    def ended(self, pod: str) -> Json:
+        """Waits until the BindRequest of a pod is carried out and all before is seen, and returns it."""
+
+        def found() -> Json | None:
+            request = self.request(pod)
+            return request if request and phase_of(request) == "Succeeded" else None
+
+        request = self.mirror.until(found, f"the BindRequest of {pod} to be carried out")
         self.mirror.catch_up(self.namespace)
         return request
+
+    def failed(self, pod: str) -> Json:
+        """Waits until a BindRequest of a pod has failed, and returns it as it was: the next one may be there by now."""
+
+        def found() -> Json | None:
+            history = (one for _, one in self.mirror.history(BIND_REQUESTS, self.namespace))
+            return next((one for one in history if one["metadata"]["name"] == pod and phase_of(one) == "Failed"), None)
+
+        return self.mirror.until(found, f"a BindRequest of {pod} to fail")
 
     def events(self, name: str, reason: str = "") -> tuple[Json, ...]:
         """The Events about an object of that name, of one reason or of any."""
