@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dra_scheduling.instancetypes.devices import INDEX, at_index
 from dra_scheduling.instancetypes.faults import Findings
 from dra_scheduling.instancetypes.policies import check_policies
+from dra_scheduling.instancetypes.readiness import check_binding_conditions
 from dra_scheduling.model.instancetypes import DeviceGroup, InstanceDevices
 from dra_scheduling.model.slices import Counter, DeviceCounterConsumption
 from dra_scheduling.quantity import Quantity
@@ -38,6 +39,7 @@ def check_devices(devices: InstanceDevices, findings: Findings) -> None:
         _check_attributes(group, path, findings)
         _check_capacity(group, path, findings)
         _check_consumption(group, path, counters, findings)
+        check_binding_conditions(group, path, findings)
 
 
 def check_amounts(amounts: Mapping[str, Quantity], path: str, findings: Findings) -> None:

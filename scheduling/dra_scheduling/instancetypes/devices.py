@@ -45,6 +45,9 @@ def devices_of(group: DeviceGroup) -> Iterator[Device]:
         consumes_counters=group.consumes_counters,
         allow_multiple_allocations=group.allow_multiple_allocations,
         taints=group.taints,
+        binds_to_node=group.binds_to_node,
+        binding_conditions=group.binding_conditions,
+        binding_failure_conditions=group.binding_failure_conditions,
     )
     for index in range(group.count):
         device = replace(base, name=at_index(group.name, index))

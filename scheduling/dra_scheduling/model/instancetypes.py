@@ -33,6 +33,9 @@ class DeviceGroup(Value, frozen=True):
     consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
     allow_multiple_allocations: bool = False
     taints: tuple[Taint, ...] = ()
+    binds_to_node: bool = False
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
 
 
 class CounterSetGroup(Value, frozen=True):

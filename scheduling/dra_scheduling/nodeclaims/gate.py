@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dra_scheduling.model.slices import ResourceSlice
+from dra_scheduling.model.slices import Device, ResourceSlice
 from dra_scheduling.nodeclaims.nodeslices import NodeSlices
 
 NOT_PUBLISHED = "DRADriverPoolsNotPublished"
@@ -41,11 +41,14 @@ def shut_by(drivers: Iterable[str], node: str, slices: NodeSlices) -> Shut | Non
     return None
 
 
-def published_devices(node: str, driver: str, slices: NodeSlices) -> frozenset[str]:
-    """Return the names of the devices in the newest generation of the driver's pools on the node."""
-    return frozenset(
-        device.name for pool in slices.pools(node, driver) for one in _newest(pool) for device in one.spec.devices
-    )
+def published_devices(node: str, driver: str, slices: NodeSlices) -> dict[str, Device]:
+    """Return the devices in the newest generation of the driver's pools on the node, by name."""
+    return {
+        device.name: device
+        for pool in slices.pools(node, driver)
+        for one in _newest(pool)
+        for device in one.spec.devices
+    }
 
 
 def _state_of(pool: tuple[ResourceSlice, ...]) -> Shut | None:

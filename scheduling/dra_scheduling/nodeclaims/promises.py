@@ -8,6 +8,7 @@ from dra_scheduling.instancetypes import Expanded
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.slices import Device
 from dra_scheduling.nodeclaims.gate import published_devices
 from dra_scheduling.nodeclaims.names import DEVICES_AS_PROMISED, INITIALIZED
 from dra_scheduling.nodeclaims.nodeslices import NodeSlices
@@ -18,24 +19,29 @@ FIRST_PAUSE = 300.0
 LONGEST_PAUSE = 6 * 3600.0
 MISSING = "DevicesMissing"
 UNEXPECTED = "DevicesUnexpected"
+DIFFERENT = "DevicesDiffer"
+WORDS = {MISSING: "without", UNEXPECTED: "with", DIFFERENT: "with other binding conditions of"}
+"""What is said of devices, the worst first."""
 MOST_NAMED = 5
 
 
 def compared(drivers: tuple[str, ...], expanded: Expanded | None, node: str, slices: NodeSlices) -> Condition | None:
     """Return what is to be said of the devices of these drivers on the node, None where nothing was promised."""
-    promised = {} if expanded is None else _promised(expanded)
-    missing, unexpected = [], []
-    for driver in drivers:
-        there, wanted = published_devices(node, driver, slices), promised.get(driver, frozenset[str]())
-        missing += [f"{driver}/{name}" for name in sorted(wanted - there)]
-        unexpected += [f"{driver}/{name}" for name in sorted(there - wanted)]
     if expanded is None or not drivers:
         return None
-    if not missing and not unexpected:
+    wrong: dict[str, list[str]] = {reason: [] for reason in WORDS}
+    for driver in drivers:
+        there, wanted = published_devices(node, driver, slices), _promised(expanded, driver)
+        both = sorted(wanted.keys() & there.keys())
+        wrong[MISSING] += [f"{driver}/{name}" for name in sorted(wanted.keys() - there.keys())]
+        wrong[UNEXPECTED] += [f"{driver}/{name}" for name in sorted(there.keys() - wanted.keys())]
+        wrong[DIFFERENT] += [f"{driver}/{name}" for name in both if _binding(there[name]) != _binding(wanted[name])]
+    parts = [f"{WORDS[reason]} {_named(names)}" for reason, names in wrong.items() if names]
+    if not parts:
         return Condition(type=DEVICES_AS_PROMISED, status="True", reason=DEVICES_AS_PROMISED)
-    parts = [f"{what} {_named(names)}" for what, names in (("without", missing), ("with", unexpected)) if names]
     text = f"InstanceType {expanded.name} says otherwise: the node is {' and '.join(parts)}"
-    return Condition(type=DEVICES_AS_PROMISED, status="False", reason=MISSING if missing else UNEXPECTED, message=text)
+    first = next(reason for reason, names in wrong.items() if names)
+    return Condition(type=DEVICES_AS_PROMISED, status="False", reason=first, message=text)
 
 
 def failed(instance_type: InstanceType, claim: NodeClaim, now: str) -> ChangeType | None:
@@ -62,8 +68,14 @@ def succeeded(instance_type: InstanceType, claim: NodeClaim) -> ChangeType | Non
     return ChangeType(name=instance_type.name, failures=0, retry_after="")
 
 
-def _promised(expanded: Expanded) -> dict[str, frozenset[str]]:
-    return {pool.driver: frozenset(device.name for device in pool.devices) for pool in expanded.devices.pools}
+def _promised(expanded: Expanded, driver: str) -> dict[str, Device]:
+    pools = (pool for pool in expanded.devices.pools if pool.driver == driver)
+    return {device.name: device for pool in pools for device in pool.devices}
+
+
+def _binding(device: Device) -> tuple[bool, frozenset[str], frozenset[str]]:
+    """Return what a pod waits for that gets the device, in whatever order it is written."""
+    return device.binds_to_node, frozenset(device.binding_conditions), frozenset(device.binding_failure_conditions)
 
 
 def _pause(failures: int) -> float:

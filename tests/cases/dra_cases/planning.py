@@ -183,6 +183,9 @@ def device(written: Written) -> Json:
             for name, counters in said.get("draws", {}).items()
         ],
         "allowMultipleAllocations": said.get("shared", False),
+        "bindsToNode": said.get("binds", False),
+        "bindingConditions": said.get("ready", []),
+        "bindingFailureConditions": said.get("failed", []),
         **(reach(said["node"]) if "node" in said else {}),
     }
 

@@ -53,6 +53,18 @@ def test_slices_belong_to_their_node_and_its_pool() -> None:
     ]
 
 
+def test_what_a_pod_waits_for_is_published_with_each_device() -> None:
+    told = {"bindsToNode": True, "bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}
+    one = expanded({"groups": [group("gpu", 2, **told)]})
+
+    (piece,) = published(one)
+
+    expected = (True, ("ready",), ("broken",))
+    of_devices = [(it.binds_to_node, it.binding_conditions, it.binding_failure_conditions) for it in piece.spec.devices]
+    assert of_devices == [expected] * 2
+    assert [device for it in one.slices for device in it.spec.devices] == list(piece.spec.devices)
+
+
 @pytest.mark.parametrize(
     ("devices", "sizes"),
     [

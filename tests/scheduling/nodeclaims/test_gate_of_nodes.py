@@ -113,4 +113,4 @@ def test_a_slice_that_moves_is_news_for_both_nodes() -> None:
 def test_only_the_newest_generation_is_what_a_driver_has_published() -> None:
     slices = index(piece("a", 2, generation=1), piece("b", 1, generation=2))
 
-    assert published_devices(NODE, GPU_DRIVER, slices) == {"b-0"}
+    assert published_devices(NODE, GPU_DRIVER, slices).keys() == {"b-0"}

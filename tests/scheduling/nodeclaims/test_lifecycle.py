@@ -9,7 +9,7 @@ from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.nominations import REQUESTED_DRIVERS
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
-from dra_scheduling.model.instancetypes import InstanceType
+from dra_scheduling.model.instancetypes import InstanceDevices, InstanceType
 from dra_scheduling.model.nodeclaims import (
     NodeClaim,
     NodeClaimResources,
@@ -20,6 +20,7 @@ from dra_scheduling.model.nodeclaims import (
 )
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Node, NodeCondition, NodeStatus
+from dra_scheduling.model.slices import Device
 from dra_scheduling.nodeclaims import (
     ChangeNode,
     ChangeStatus,
@@ -58,6 +59,7 @@ TYPE = read_as(
         },
     },
 )
+PLAIN = devices(1)[0]
 
 
 def condition(kind: str, status: str = "True", *, at: str = NOW, reason: str = "") -> Condition:
@@ -90,9 +92,9 @@ def machine(*taints: Taint, ready: str = "True", labels: Mapping[str, str] = REG
     return replace(made, status=replace(made.status, conditions=(kubelet,)))
 
 
-def published(*names: str, driver: str = GPU_DRIVER, of: int = 1) -> NodeSlices:
+def published(*names: str, driver: str = GPU_DRIVER, of: int = 1, like: Device = PLAIN) -> NodeSlices:
     slices = NodeSlices()
-    content = tuple(replace(devices(1)[0], name=name) for name in names)
+    content = tuple(replace(like, name=name) for name in names)
     slices.apply(resource_slice(f"s-{driver}", content, driver=driver, pool=pool("n1", slices=of), node="n1"))
     return slices
 
@@ -364,6 +366,23 @@ def test_devices_that_differ_from_the_promise_are_told(names: tuple[str, ...], r
     assert said(step, "DevicesAsPromised") == ("False", reason)
     assert said(step) == ("True", "Initialized")
     assert told(step) == ["Initialized", reason]
+
+
+@pytest.mark.parametrize(
+    ("ready", "expected"),
+    [(("b", "a"), "DevicesAsPromised"), (("a",), "DevicesDiffer"), ((), "DevicesDiffer")],
+    ids=["in another order", "other ones", "none"],
+)
+def test_devices_that_pods_wait_for_otherwise_than_promised_are_told(ready: tuple[str, ...], expected: str) -> None:
+    (group,) = TYPE.spec.devices.groups
+    waited = replace(group, binding_conditions=("a", "b"), binding_failure_conditions=("c",))
+    kind = replace(TYPE, spec=replace(TYPE.spec, devices=InstanceDevices(groups=(waited,))))
+    like = replace(PLAIN, binding_conditions=ready, binding_failure_conditions=("c",) if ready else ())
+    slices = published("gpu-0", "gpu-1", like=like)
+
+    step = next_step(situation(registered(), machine(labels=OPEN), slices=slices, kind=kind))
+
+    assert said(step, "DevicesAsPromised")[1] == expected
 
 
 def test_devices_that_come_later_make_good() -> None:
