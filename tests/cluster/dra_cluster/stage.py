@@ -93,16 +93,15 @@ class Stage:
         """How long the NodeClaim of a node may live; empty if there is none."""
         return next((one["spec"]["expireAfter"] for one in self.scene.claims() if one["metadata"]["name"] == node), "")
 
-    def change(self, *budgets: Json, **template: Json) -> int:
-        """Changes the template of the pool and what it lets go at once; the resource version from which on this holds.
+    def change(self, *budgets: Json, **template: Json) -> Json:
+        """Changes the template of the pool and what it lets go at once, and returns the pool.
 
         Without budgets it lets go what it did.
         """
         spec: Json = {"template": template}
         if budgets:
             spec["disruption"] = {"budgets": list(budgets)}
-        changed = self.scene.api.patch(path_of(POOLS, self.scene.pool), {"spec": spec})
-        return int(changed["metadata"]["resourceVersion"])
+        return self.scene.api.patch(path_of(POOLS, self.scene.pool), {"spec": spec})
 
     def budget(self, name: str, left: int) -> None:
         """Lets so many pods of a name be evicted."""
@@ -139,16 +138,13 @@ class Course:
         return [one for one in found if any(each.fits(one.method, one.path, one.body) for each in (STANDS_IN, DELETE))]
 
 
-def looks_twice(scheduler: RunningOperator, version: int) -> None:
-    """Waits until a scheduler knows NodePools of that version, and has looked twice since whether any node is to go."""
+def looks_twice(scheduler: RunningOperator, pool: Json) -> None:
+    """Waits until a scheduler knows the NodePool as it is here, and has looked after nodes twice since."""
 
     def looks() -> float:
         return scheduler.metric("dra_disruption_seconds_count")
 
-    def is_known() -> bool:
-        return scheduler.metric('dra_watch_version{resource="nodepools"}') >= version
-
-    wait_until(is_known, f"NodePools of version {version} to be known")
+    scheduler.wait_seen(pool)
     before = looks()
     wait_until(lambda: looks() >= before + 2, "the scheduler to look after nodes twice")
 
