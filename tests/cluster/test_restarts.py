@@ -67,6 +67,7 @@ def test_a_crowd_is_bound_over_a_crash_of_everything(
         return [name for name in names if world.node_of(name)]
 
     world.mirror.until(lambda: len(bound()) == 16, "sixteen pods to be bound")
+    world.mirror.catch_up(world.namespace)
     held = [devices(world.claim_of(name) or world.special_claim(name)) for name in bound()]
     assert [len(names) for names in held] == [1] * 16
 

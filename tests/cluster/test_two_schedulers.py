@@ -36,6 +36,7 @@ def test_devices_that_come_free_go_to_one_of_two_schedulers(contest: World, witn
     assert_all_used_once(contest, witness)
     for name in contest.bound_pods()[::2]:
         contest.remove(PODS, name)
+    contest.mirror.catch_up(contest.namespace)
 
     assert_all_used_once(contest, witness)
 

@@ -123,6 +123,8 @@ def contest(world: World, control_plane: ControlPlane) -> Iterator[World]:
     world.is_contested = True
     component = control_plane.start_scheduler()
     yield world
+    # Whoever kills it in the middle of something leaves a claim behind that nobody looks after.
+    world.mirror.until(lambda: not leftovers(world.mirror, world.namespace), "the schedulers to be at rest")
     component.kill()
 
 

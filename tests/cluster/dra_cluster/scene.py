@@ -78,7 +78,7 @@ class Scene(Planning):
         self.world.pod(name, *entries, limits=limits)
 
     def runs(self, *pods: str, seconds: float = 60.0) -> list[str]:
-        """Waits until all of the pods run, and returns their nodes."""
+        """Waits until all of the pods run and whatever was written before is seen, and returns their nodes."""
 
         def phases() -> dict[str, str]:
             return {name: str((self.world.find_pod(name).get("status") or {}).get("phase")) for name in pods}
@@ -91,6 +91,7 @@ class Scene(Planning):
         except TimeoutError as error:
             said = {name: self.world.message(name) for name in late()}
             raise TimeoutError(f"{error}; {said}; {self.story()}") from None
+        self.world.mirror.catch_up(self.world.namespace)
         return [self.world.node_of(name) for name in pods]
 
     def devices(self, pod: str) -> list[Json]:
