@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import pytest
 
+from dra_cluster.kwok import Kwok
 from dra_cluster.mirror import BIND_REQUESTS, CLAIMS, PODS
 from dra_cluster.objects import device, from_claim, from_template
 from dra_cluster.operators import Operators, RunningOperator
@@ -282,3 +283,17 @@ def test_a_broken_claim_that_pods_share_is_given_back_by_the_last(world: World) 
     say(world, allocated(world, "first"), ATTACHED)
 
     assert [world.bound(name) for name in ("first", "second")] == [world.named("n1")] * 2
+
+
+def test_a_node_that_comes_up_publishes_what_its_pods_wait_for(world: World, kwok: Kwok) -> None:
+    kwok.machines.instance_type(devices={"groups": [{**prepared("gpu-0"), "driver": world.driver}]})
+    world.gpu_template(world.gpu_class())
+    name = kwok.claim("n")
+    kwok.machines.until(name, "DevicesAsPromised", "True")
+    world.pod("trainer", from_template("gpu", "gpus"))
+    waiting(world, "trainer")
+
+    say(world, allocated(world, "trainer"), ATTACHED)
+
+    assert world.bound("trainer") == name
+    world.ended("trainer")
