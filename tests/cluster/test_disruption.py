@@ -2,6 +2,7 @@
 
 import pytest
 
+from dra_cluster import objects
 from dra_cluster.faults import Hold, Match
 from dra_cluster.mirror import PODS
 from dra_cluster.planning import types_of
@@ -122,6 +123,20 @@ def test_nodes_become_one_cheaper_node_once_budgets_let_all_of_them_go(stage: St
     assert (claim["metadata"]["name"], types_of(claim)) == (after, [large])
     assert course.methods() == ["POST", *["DELETE"] * len(pods)]
     assert all(stage.has_devices(name, 1) for name in pods)
+
+
+def test_pods_that_share_a_claim_leave_a_node_together_and_share_its_device_on_the_next(stage: Stage) -> None:
+    stage.scene.machine("large", stage.scene.group("gpu", 4))
+    stage.world.create(objects.claim("common", stage.scene.wants("gpu", 2)))
+    before = stage.user("left", "common")
+    assert stage.user("right", "common") == before
+    stage.change(**DRIFT)
+
+    after = stage.leaves("left", before)
+    assert stage.leaves("right", before) == after
+    stage.until_gone(before)
+    assert [claim["metadata"]["name"] for claim in stage.scene.claims()] == [after]
+    assert stage.has_devices("left", 2)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from dra_cluster import objects
 from dra_cluster.faults import Match
 from dra_cluster.machines import POOLS
+from dra_cluster.mirror import PODS
 from dra_cluster.operators import RunningOperator
 from dra_cluster.proxy import Proxy, Recorded
 from dra_cluster.scene import Scene
@@ -24,41 +25,41 @@ class Stage:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.world = scene.world
-        self._pods: dict[str, tuple[int, int]] = {}
-        self._seen: set[str] = set()
+        self._specs: dict[str, tuple[int, Json]] = {}
+        self._numbers: dict[str, int] = {}
         scene.open_pool(disruption={"consolidateAfter": "0s", "budgets": [EVERY_NODE]})
 
     def pod(self, name: str, *, cpu: int = 1, **devices: int) -> str:
         """Creates a pod with so many devices of each kind, or one GPU, and returns the node that it comes to run on."""
         self.begin(name, cpu=cpu, **devices)
-        (node,) = self.scene.runs(f"{name}-0")
-        self._seen.add(f"{name}-0")
-        return node
+        return self.leaves(name, "")
 
     def begin(self, name: str, *, cpu: int = 1, **devices: int) -> None:
         """Creates a pod with so many devices of each kind, or one GPU."""
         requests = [self.scene.wants(kind, count) for kind, count in (devices or {"gpu": 1}).items()]
         self.world.create(objects.template(name, *requests))
-        self._pods[name] = (cpu, 0)
-        self._create(name)
+        self._begin(name, cpu, objects.from_template("devices", name))
+
+    def user(self, name: str, claim: str) -> str:
+        """Creates a pod that uses a claim, and returns the node that it comes to run on."""
+        self._begin(name, 1, objects.from_claim("devices", claim))
+        return self.leaves(name, "")
 
     def node_of(self, name: str) -> str:
         """The node that the pod runs on by now, empty while it runs nowhere; one that is gone is made anew."""
-        cpu, number = self._pods[name]
-        found = self.world.find_pod(f"{name}-{number}")
+        found = self.world.find_pod(self._called(name))
         if not found:
             # What was only just created has not been seen yet.
-            if f"{name}-{number}" in self._seen:
-                self._pods[name] = (cpu, number + 1)
+            if self._was_seen(self._called(name)):
+                self._numbers[name] += 1
                 self._create(name)
             return ""
-        self._seen.add(f"{name}-{number}")
         is_running = (found.get("status") or {}).get("phase") == "Running" and not _is_deleting(found)
         return str(found["spec"].get("nodeName", "")) if is_running else ""
 
     def moves(self, name: str) -> int:
         """How often the pod was made anew."""
-        return self._pods[name][1]
+        return self._numbers[name]
 
     def leaves(self, name: str, *nodes: str) -> str:
         """Waits until the pod runs on another node than these, and returns that one."""
@@ -76,7 +77,7 @@ class Stage:
         """Whether the pod has so many devices, all of them such that its node has published."""
         self.world.mirror.catch_up(self.world.namespace)
         node = self.node_of(name)
-        results = self.scene.devices(f"{name}-{self.moves(name)}")
+        results = self.scene.devices(self._called(name))
         names = {(one["driver"], one["device"]) for one in results if one["pool"] == node}
         return len(names) == count and names <= set(self.scene.published(node))
 
@@ -111,11 +112,23 @@ class Stage:
         counts = {"currentHealthy": 1, "desiredHealthy": 1 - left, "expectedPods": 1}
         self.world.patch_status(BUDGETS, name, {"disruptionsAllowed": left, "observedGeneration": 1, **counts})
 
+    def _begin(self, name: str, cpu: int, entry: Json) -> None:
+        self._specs[name] = (cpu, entry)
+        self._numbers[name] = 0
+        self._create(name)
+
     def _create(self, name: str) -> None:
-        cpu, number = self._pods[name]
-        pod = objects.pod(f"{name}-{number}", objects.from_template("devices", name), limits={"cpu": cpu})
+        cpu, entry = self._specs[name]
+        pod = objects.pod(self._called(name), entry, limits={"cpu": cpu})
         pod["metadata"]["labels"] = {"app": name}
         self.world.create(pod)
+
+    def _called(self, name: str) -> str:
+        return f"{name}-{self._numbers[name]}"
+
+    def _was_seen(self, pod: str) -> bool:
+        history = self.world.mirror.history(PODS, self.world.namespace)
+        return any(one["metadata"]["name"] == pod for _, one in history)
 
 
 class Course:
