@@ -52,7 +52,8 @@ def _run(argv: Sequence[str]) -> int:
     arguments = parser(_program()).parse_args(argv)
     later = [name for name in LATER if arguments.command == name or getattr(arguments, name, False)]
     if later:
-        sys.stderr.write(f"{later[0]}: {LATER[later[0]]}\n")
+        asked = later[0] if later[0] == arguments.command else f"{arguments.command} --{later[0]}"
+        sys.stderr.write(f"{_program()} {asked}: not in this release\n")
         return UNUSABLE
     # Help and mistyped words need not wait for what the commands import.
     module, function = COMMANDS[arguments.command].split(":")

@@ -105,7 +105,9 @@ def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    explain = commands.add_parser("explain", help="tell why a pod of the cluster is where it is", epilog=LIVE_EPILOG)
+    explain = commands.add_parser(
+        "explain", help="tell why a pod of the cluster waits, node by node", epilog=LIVE_EPILOG
+    )
     explain.add_argument("what", choices=["pod"], help="the kind of object")
     explain.add_argument("name", metavar="NAME", help="its name, or NAMESPACE/NAME")
     _add_gates(explain)

@@ -95,16 +95,17 @@ class _Reader:
         self.priorities: list[PriorityClass] = []
 
     def take(self, manifest: Manifest) -> None:
-        with self.noting_problems(manifest.file):
+        with self.noting_problems(manifest.file, "" if _has_name(manifest.raw) else manifest.place):
             self._sort(self._names.complete(manifest))
 
     @contextmanager
-    def noting_problems(self, file: str) -> Iterator[None]:
-        """Note what makes an object of the file unusable, and go on with the next."""
+    def noting_problems(self, file: str, place: str = "") -> Iterator[None]:
+        """Note what makes an object of the file unusable, and go on; `place` tells of what has no name."""
         try:
             yield
         except InvalidObjectError as error:
-            self.problems.append(Problem(file, error.subject, error.path, error.problem))
+            subject = f"{place}, {error.subject}" if place else error.subject
+            self.problems.append(Problem(file, subject, error.path, error.problem))
         except RecursionError:
             message = "expected less deep nesting"
             self.problems.append(Problem(file=file, object="object", path="$", message=message))
@@ -143,6 +144,11 @@ class _Reader:
             message = f"expected one definition, and {before.file} holds another one"
             self.problems.append(Problem(file=manifest.file, object=str(subject), path="$", message=message))
         return False
+
+
+def _has_name(raw: Mapping[str, object]) -> bool:
+    metadata = raw.get("metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get("name") or metadata.get("generateName"))
 
 
 def _with_controllers(reader: _Reader) -> Iterator[KubernetesObject]:

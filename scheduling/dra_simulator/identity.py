@@ -61,7 +61,7 @@ class Names:
             # Named after its content, the object has the same name wherever in the input it stands.
             content = json.dumps(raw, sort_keys=True, default=str)
             named["name"] = prefix + self._suffix(kind, str(named.get("namespace")), prefix, content)
-        return Manifest(file=manifest.file, raw={**raw, "metadata": named})
+        return Manifest(file=manifest.file, raw={**raw, "metadata": named}, place=manifest.place)
 
     def _suffix(self, *of: str) -> str:
         self._generated[of] += 1

@@ -20,10 +20,11 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """One Kubernetes object as it was written, and the file it comes from."""
+    """One Kubernetes object as it was written, its file, and its place there, such as `document 3`."""
 
     file: str
     raw: Mapping[str, object]
+    place: str = ""
 
 
 class Loaded(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,26 +51,13 @@ def load(paths: Sequence[str]) -> Loaded:
 
     Nothing is raised for what is wrong with the input: a problem of one file says nothing about the next.
     """
-    manifests: list[Manifest] = []
-    problems: list[Problem] = []
-    others = 0
-    times = [""]
-    for file, found in _files(paths):
-        try:
-            for place, document in _documents_of(file):
-                if found is _Found.IN_FOLDER and _is_something_else(document):
-                    others += 1
-                    continue
-                for item in _contents(file, place, document):
-                    if isinstance(item, Problem):
-                        problems.append(item)
-                    elif isinstance(item, Manifest):
-                        manifests.append(item)
-                    else:
-                        times.append(item)
-        except UnusableInputError as error:
-            problems.extend(error.problems)
-    return Loaded(manifests=tuple(manifests), problems=tuple(problems), others=others, now=max(times))
+    found = [item for path in paths for item in _everything_in(path)]
+    return Loaded(
+        manifests=tuple(item for item in found if isinstance(item, Manifest)),
+        problems=tuple(item for item in found if isinstance(item, Problem)),
+        others=found.count(None),
+        now=max((item for item in found if isinstance(item, str)), default=""),
+    )
 
 
 def moment_of(value: object) -> str:
@@ -78,16 +66,34 @@ def moment_of(value: object) -> str:
     return time_of(seconds) if seconds else ""
 
 
-def _files(paths: Sequence[str]) -> Iterator[tuple[str, _Found]]:
-    for path in paths:
-        if path != STANDARD_INPUT and Path(path).is_dir():
-            for folder, folders, names in os.walk(path):
-                folders[:] = sorted(name for name in folders if not name.startswith("."))
-                for name in sorted(names):
-                    if Path(name).suffix in SUFFIXES and not name.startswith("."):
-                        yield str(Path(folder) / name), _Found.IN_FOLDER
-        else:
-            yield path, _Found.BY_NAME
+def _everything_in(path: str) -> Iterator[Manifest | Problem | str | None]:
+    """Yield objects, problems, times of dumps, and None for a document that is no object and that nobody meant."""
+    is_empty = True
+    for file, found in _files(path):
+        try:
+            for place, document in _documents_of(file):
+                is_empty = False
+                if found is _Found.IN_FOLDER and _is_something_else(document):
+                    yield None
+                else:
+                    yield from _contents(file, place, document)
+        except UnusableInputError as error:
+            is_empty = False
+            yield from error.problems
+    if is_empty:
+        # An earlier command of a pipe may have failed, or a name be wrong: that must not look as if all were well.
+        yield Problem(file=path, object="input", path="-", message="expected at least one object, as YAML or JSON")
+
+
+def _files(path: str) -> Iterator[tuple[str, _Found]]:
+    if path == STANDARD_INPUT or not Path(path).is_dir():
+        yield path, _Found.BY_NAME
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            if Path(name).suffix in SUFFIXES and not name.startswith("."):
+                yield str(Path(folder) / name), _Found.IN_FOLDER
 
 
 def _documents_of(file: str) -> Iterator[tuple[str, object]]:
@@ -135,7 +141,7 @@ def _objects(file: str, place: str, document: object) -> Iterator[Manifest | Pro
         return
     kind = document.get("kind")
     if not (isinstance(kind, str) and kind.endswith("List") and "items" in document and "spec" not in document):
-        yield Manifest(file=file, raw=document)
+        yield Manifest(file=file, raw=document, place=place)
         return
     items = document["items"] or []
     if not isinstance(items, list):

@@ -255,5 +255,8 @@ def test_what_cannot_be_read_is_a_finding_and_ends_with_2(write: Write) -> None:
     file = write("a.yaml", CLASS + "\nkind: Pod\n---\n" + request(", count: 33"))
     ended = dra("check", file, "-o", "json")
     assert ended.code == 2
-    assert ended.problems == ["a.yaml: Pod without a name: $: expected an object with apiVersion and kind"]
-    assert [item["object"] for item in json.loads(ended.out)] == ["Pod without a name", "ResourceClaim default/c"]
+    assert ended.problems == ["a.yaml: document 2, Pod without a name: $: expected an object with apiVersion and kind"]
+    assert [item["object"] for item in json.loads(ended.out)] == [
+        "ResourceClaim default/c",
+        "document 2, Pod without a name",
+    ]

@@ -55,7 +55,7 @@ def test_output_is_as_kept(name: str, words: list[str]) -> None:
 
 
 def test_all_keys_are_there_even_if_nothing_is(write: Write) -> None:
-    result = json.loads(dra("simulate", write("empty.yaml", "")).out)
+    result = json.loads(dra("simulate", write("empty.yaml", "{apiVersion: v1, kind: List, items: []}")).out)
     assert list(result) == KEYS
     assert (result["apiVersion"], result["kind"]) == ("dra-scheduler.dev/v1alpha1", "SimulationResult")
     assert result["devices"] == {"total": 0, "allocated": 0}

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from dra_simulator.load import load
 
 Write = Callable[[str, str], str]
@@ -57,6 +59,13 @@ def test_a_file_given_by_name_has_to_hold_objects(write: Write) -> None:
     assert problems(write("list.yaml", "- a\n- b")) == [
         "list.yaml: document 1: $: expected an object with apiVersion and kind, got list"
     ]
+
+
+@pytest.mark.parametrize("path", ["empty.yaml", "folder"])
+def test_a_path_that_holds_nothing_does_not_look_as_if_all_were_well(write: Write, path: str) -> None:
+    write("empty.yaml", "# nothing\n")
+    write("folder/readme.txt", "not: read")
+    assert problems(path) == [f"{path}: input: -: expected at least one object, as YAML or JSON"]
 
 
 def test_each_broken_file_is_one_line_and_stops_no_other(write: Write) -> None:
