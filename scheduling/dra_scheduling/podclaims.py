@@ -126,7 +126,8 @@ def _claim_behind(pod: Pod, entry: PodResourceClaim, claim_of: ClaimLookup) -> R
         return _waiting("ClaimUnnamed", f"spec.resourceClaims, {entry.name}: expected a claim or a template")
     if entry.name not in claim_names(pod):
         template = ObjectKey(pod.metadata.namespace, entry.resource_claim_template_name)
-        return _waiting("ClaimNotCreated", f"ResourceClaim {entry.name} is not yet made from template {template}")
+        message = f"claim {entry.name} is not yet made from ResourceClaimTemplate {template}"
+        return _waiting("ClaimNotCreated", f"{message}: does that exist, and does kube-controller-manager run?")
     return None
 
 

@@ -71,7 +71,7 @@ def test_what_could_help_is_told_with_the_refusal() -> None:
 def test_a_pod_whose_claim_is_not_made_yet_waits_quietly() -> None:
     (outcome,) = decide(cluster("n1"), templated_pod("p", claims={"gpu": None})).outcomes
     assert isinstance(outcome, Waiting)
-    assert "not yet made from template" in outcome.message
+    assert "not yet made from ResourceClaimTemplate" in outcome.message
 
 
 def test_an_empty_cluster_says_so() -> None:

@@ -104,7 +104,10 @@ def test_a_template_claim_that_nobody_has_made_yet_is_waited_for() -> None:
     refusal = refused(resolved(templated_pod("p", claims={"gpu": None})))
 
     assert refusal.reason == "ClaimNotCreated"
-    assert refusal.message == "ResourceClaim gpu is not yet made from template default/gpu"
+    assert refusal.message == (
+        "claim gpu is not yet made from ResourceClaimTemplate default/gpu: "
+        "does that exist, and does kube-controller-manager run?"
+    )
 
 
 def test_a_template_claim_is_found_under_the_name_in_the_status() -> None:
