@@ -10,7 +10,7 @@ from dra_cluster.objects import HOSTNAME, consumer
 from dra_cluster.operators import RunningOperator
 from dra_cluster.witness import named_special_claim
 from dra_cluster.world import World
-from dra_controlplane.client import ApiError, Json, path_of
+from dra_controlplane.client import ApiError, Json
 from dra_controlplane.waiting import wait_until
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.wire import read_as
@@ -114,8 +114,7 @@ class Play:
             body["metadata"].setdefault("labels", {}).setdefault(HOSTNAME, body["metadata"]["name"])
         elif body["kind"] == "Pod":
             _admit(world, body["spec"])
-            wait_until(lambda: _is_admitted(world, body), "the classes of the pod to be known")
-        made = world.create(body)
+        made = wait_until(lambda: _admitted(world, body), "the server to know what the object names")
         if body["kind"] == "Pod" and "status" in body:
             world.patch_status(PODS, body["metadata"]["name"], body["status"])
         return made
@@ -172,15 +171,14 @@ def _priority(pod: Json, classes: Mapping[str, int]) -> tuple[int, str]:
     return -int(spec.get("priority") or classes.get(spec.get("priorityClassName", ""), 0)), pod["metadata"]["name"]
 
 
-def _is_admitted(world: World, pod: Json) -> bool:
-    """Whether the server knows the pod's classes by now: it keeps them in a cache of its own."""
+def _admitted(world: World, body: Json) -> Json | None:
+    """Creates an object, unless the server does not know its classes or node yet, which are in caches of its own."""
     try:
-        world.api.request("POST", path_of(PODS, namespace=world.namespace) + "?dryRun=All", pod)
+        return world.create(body)
     except ApiError as error:
-        if "PriorityClass" in error.message or "RuntimeClass" in error.message:
-            return False
+        if any(words in error.message for words in ("PriorityClass", "RuntimeClass", "not found for device")):
+            return None
         raise
-    return True
 
 
 def _admit(world: World, spec: Json) -> None:
