@@ -92,6 +92,13 @@ def test_what_is_wrong_with_supply_is_found(world: Json, finding: str) -> None:
     assert finding in findings(world)
 
 
+def test_a_type_without_memory_is_one_that_the_api_server_refuses() -> None:
+    spec = {"offerings": [{"zone": "z1", "price": "1"}], "capacity": {"cpu": 8}}
+    assert findings({}, made("dra-scheduler.dev/v1alpha1", "InstanceType", "t", spec=spec)) == [
+        "error InstanceType t $.spec.capacity: expected cpu and memory, there is no memory"
+    ]
+
+
 def test_a_pool_whose_nodes_others_make_is_named() -> None:
     pool = manifests({"pools": {"theirs": {}}})[0]
     pool["spec"]["template"]["spec"]["nodeClassRef"]["group"] = "karpenter.k8s.aws"

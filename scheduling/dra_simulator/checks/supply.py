@@ -54,6 +54,11 @@ class Supply:
 
     def type_remarks(self, value: InstanceType) -> Remarks:
         """Yield what is wrong or suspicious in an InstanceType."""
+        yield from (
+            error("$.spec.capacity", f"expected cpu and memory, there is no {name}")
+            for name in ("cpu", "memory")
+            if name not in value.spec.capacity
+        )
         found = expand(value, self.cluster.features)
         if not isinstance(found, Expanded):
             yield from (error(f"$.{fault.path}", fault.message) for fault in found)
