@@ -24,6 +24,7 @@ from dra_controlplane.waiting import wait_until
 BY_PROGRAM = (sys.executable, "-m", "dra_operator")
 BY_KOPF = (sys.executable, "-m", "kopf", "run", "-m", "dra_operator", "--all-namespaces", "--standalone")
 READY_SECONDS = 90.0
+REPORTED_BYTES = 20_000
 
 
 class RunningOperator:
@@ -208,7 +209,7 @@ class Operators:
     def logs(self) -> Iterator[tuple[str, str]]:
         """Name and log of every replica that said anything."""
         for name, operator in self._operators.items():
-            text = operator.log_tail(since=self._begun.get(name, 0))
+            text = operator.log_tail(since=self._begun.get(name, 0), most=REPORTED_BYTES)
             if text:
                 yield name, text
 
