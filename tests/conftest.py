@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from dra_controlplane.client import ApiClient
 from dra_controlplane.errors import ControlPlaneError
@@ -19,8 +19,10 @@ pytest_plugins = (
     "dra_operating.fixtures",
 )
 
-settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=100)
-settings.register_profile("long", deadline=None, max_examples=5_000)
+# On a slow machine everything is slow.
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("reproducible", UNTIMED, derandomize=True, max_examples=100)
+settings.register_profile("long", UNTIMED, max_examples=5_000)
 settings.load_profile(os.environ.get("DRA_HYPOTHESIS", "reproducible"))
 
 

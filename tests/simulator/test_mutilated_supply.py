@@ -3,7 +3,7 @@
 import json
 
 import yaml
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from dra_cases.command import Ended, dra
 from dra_cases.mutilation import Json, mutilated
@@ -184,7 +184,6 @@ def test_the_world_is_sound_before_it_is_mutilated() -> None:
     assert run([*OBJECTS, *SOUND], "check", "-").code == 0
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(mutilated(OBJECTS))
 def test_whatever_is_next_door_a_sound_pod_gets_its_node(objects: list[Json]) -> None:
     ended = run([*objects, *SOUND], "simulate", "-", "--launch", "--explain", "next-door/sound")
@@ -192,7 +191,6 @@ def test_whatever_is_next_door_a_sound_pod_gets_its_node(objects: list[Json]) ->
     assert neighbour(ended) == ["d0"]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(mutilated(OBJECTS))
 def test_whatever_is_wrong_checks_and_lists_end_well(objects: list[Json]) -> None:
     for words in (["check", "-"], ["nodeclaims", "-f", "-"], ["simulate", "-", "--without-node", "n1"]):
@@ -203,7 +201,6 @@ def test_whatever_is_wrong_checks_and_lists_end_well(objects: list[Json]) -> Non
         )
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(mutilated(OBJECTS))
 def test_types_say_of_a_pod_what_the_plan_does(objects: list[Json]) -> None:
     told = run([*objects, *SOUND], "simulate", "-", "--explain", "next-door/sound")

@@ -3,7 +3,7 @@
 import json
 
 import yaml
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 
 from dra_cases.command import Ended, dra
 from dra_cases.mutilation import Json, mutilated
@@ -171,7 +171,6 @@ def test_the_world_is_sound_before_it_is_mutilated() -> None:
     assert neighbour(ended) == [("next-door", "d0")]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(mutilated(OBJECTS))
 def test_whatever_is_next_door_a_sound_pod_gets_its_device(objects: list[Json]) -> None:
     ended = run([*objects, *SOUND], "simulate", "--all-pods", "--explain", "next-door/sound")
@@ -181,7 +180,6 @@ def test_whatever_is_next_door_a_sound_pod_gets_its_device(objects: list[Json]) 
     assert neighbour(ended) == [("next-door", "d0")]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(mutilated(OBJECTS))
 def test_whatever_is_wrong_the_checks_name_object_and_path(objects: list[Json]) -> None:
     ended = run(objects, "check", "-o", "json")
@@ -196,7 +194,6 @@ def test_whatever_is_wrong_the_checks_name_object_and_path(objects: list[Json]) 
         assert "\n" not in finding["message"]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(mutilated(OBJECTS))
 def test_the_figures_of_a_story_add_up_and_fit_what_is_decided(objects: list[Json]) -> None:
     ended = run(objects, "simulate", "--explain", "victim")
@@ -215,7 +212,6 @@ BROKEN = {"InvalidClaim", "InvalidDeviceClass", "DeviceClassMissing"}
 CLAIM = "ResourceClaim default/choosy"
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(mutilated(OBJECTS))
 def test_the_checks_know_what_the_scheduler_refuses(objects: list[Json]) -> None:
     ended = run(objects, "simulate")

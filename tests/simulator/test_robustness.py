@@ -4,7 +4,7 @@ import json
 from copy import deepcopy
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_cases import cases
@@ -53,7 +53,7 @@ def mutilated(draw: st.DrawFn) -> list[Any]:
     return objects
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+@settings(max_examples=300)
 @given(mutilated())
 def test_whatever_is_wrong_is_said_in_whole_lines(objects: list[Any]) -> None:
     text = "\n".join(map(json.dumps, objects))
