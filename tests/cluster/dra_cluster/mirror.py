@@ -106,7 +106,8 @@ class Mirror:
                 version = self._start(kind)
                 while not self._is_over:
                     version = self._watch(kind, version)
-            except (ApiError, OSError, http.client.HTTPException):
+            # Half a line is what a server leaves that is killed.
+            except (ApiError, OSError, http.client.HTTPException, ValueError):
                 time.sleep(RECONNECT_SECONDS)
 
     def _start(self, kind: str) -> str:
