@@ -4,6 +4,8 @@ import pytest
 
 from dra_cluster import objects
 from dra_cluster.faults import Hold, Match
+from dra_cluster.kwok import PREFIX
+from dra_cluster.machines import NODE_CLAIMS
 from dra_cluster.mirror import PODS
 from dra_cluster.planning import types_of
 from dra_cluster.proxy import Proxy
@@ -43,11 +45,11 @@ def test_a_node_goes_if_its_pods_have_room_on_another(stage: Stage) -> None:
     stage.pod("least", cpu=7)
     stage.world.remove(PODS, "big-0")
 
-    def nodes() -> set[str]:
-        return {stage.node_of(name) for name in ("small", "least")}
+    def together() -> str:
+        nodes = {stage.node_of(name) for name in ("small", "least")}
+        return nodes.pop() if len(nodes) == 1 else ""
 
-    stage.world.mirror.until(lambda: "" not in nodes() and len(nodes()) == 1, "both pods to be on one node", seconds=90)
-    (left,) = nodes()
+    left = stage.world.mirror.until(together, "both pods to be on one node", seconds=90)
     stage.until_gone(big if left == small else small)
 
 
@@ -85,6 +87,26 @@ def test_drifted_nodes_are_replaced_first_and_one_after_the_other_where_the_budg
     assert course.methods() == ["POST", "DELETE", "POST", "DELETE"]
     assert stage.has_devices("left", 2)
     assert stage.has_devices("right", 3)
+
+
+def test_a_node_waits_for_the_drivers_of_what_replaces_it_and_stays_if_that_is_taken_away(
+    stage: Stage, whole: Whole
+) -> None:
+    stage.scene.machine("large", stage.scene.group("gpu", 4))
+    before = stage.pod("train")
+    pool = stage.change(metadata={"annotations": {f"{PREFIX}unpublished": "*"}})
+    stage.until_closed(before, is_closed=True)
+    (after,) = {one["metadata"]["name"] for one in stage.scene.claims()} - {before}
+    stage.scene.until(after, "Initialized", "Unknown", "DRADriverPoolsNotPublished")
+    looks_twice(whole["scheduler"], pool)
+    assert stage.node_of("train") == before
+    stage.scene.api.delete(NODE_CLAIMS, after)
+
+    stage.world.told(before, "DisruptionGivenUp", f"NodeClaim {after}, which was to replace it, did not come up")
+    stage.until_closed(before, is_closed=False)
+    stage.until_gone(after)
+    assert [claim["metadata"]["name"] for claim in stage.scene.claims()] == [before]
+    assert (stage.node_of("train"), stage.moves("train")) == (before, 0)
 
 
 def test_a_node_that_has_lived_long_enough_goes_whatever_budgets_say(stage: Stage) -> None:
