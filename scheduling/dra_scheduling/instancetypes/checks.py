@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from dra_scheduling.instancetypes.devices import INDEX, at_index
 from dra_scheduling.instancetypes.faults import Findings
+from dra_scheduling.instancetypes.ofnode import check_node_resources
 from dra_scheduling.instancetypes.policies import check_policies
 from dra_scheduling.instancetypes.readiness import check_binding_conditions
 from dra_scheduling.model.instancetypes import DeviceGroup, InstanceDevices
@@ -40,6 +41,7 @@ def check_devices(devices: InstanceDevices, findings: Findings) -> None:
         _check_capacity(group, path, findings)
         _check_consumption(group, path, counters, findings)
         check_binding_conditions(group, path, findings)
+        check_node_resources(group, f"{path}.nodeAllocatableResources", findings)
 
 
 def check_amounts(amounts: Mapping[str, Quantity], path: str, findings: Findings) -> None:

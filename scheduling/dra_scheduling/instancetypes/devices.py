@@ -48,6 +48,7 @@ def devices_of(group: DeviceGroup) -> Iterator[Device]:
         binds_to_node=group.binds_to_node,
         binding_conditions=group.binding_conditions,
         binding_failure_conditions=group.binding_failure_conditions,
+        node_allocatable_resources=group.node_allocatable_resources,
     )
     for index in range(group.count):
         device = replace(base, name=at_index(group.name, index))

@@ -99,7 +99,7 @@ class MachineTable:
 
     def daemons(self, mask: int) -> tuple[ObjectKey, ...]:
         """Return the DaemonSets that will take devices of machines of a set, by name."""
-        return tuple(sorted({key for one in self._kin_in(mask) for key in one.first.daemons}))
+        return tuple(sorted({key for one in self.kin_in(mask) for key in one.first.daemons}))
 
     def running(self, daemon: ObjectKey) -> int:
         """Return the machines that a DaemonSet will take devices of."""
@@ -116,11 +116,15 @@ class MachineTable:
         """
         found = self._candidates.get(mask)
         if found is None:
-            found = tuple(_candidate_of(one.first, self.members(one.members & mask)) for one in self._kin_in(mask))
+            found = tuple(_candidate_of(one.first, self.members(one.members & mask)) for one in self.kin_in(mask))
             if len(self._candidates) >= MAX_KEPT_ANSWERS:
                 self._candidates.clear()
             self._candidates[mask] = found
         return found
+
+    def kin_in(self, mask: int) -> Iterator[Kin]:
+        """Yield the kinds that machines of a set are of."""
+        return (one for one in self.kin if one.members & mask)
 
     def with_devices_of(self, names: Iterable[str]) -> int:
         """Return the machines that have the devices of these types of `candidates`."""
@@ -133,7 +137,7 @@ class MachineTable:
 
     def kin_names(self, mask: int) -> tuple[str, ...]:
         """Return the names that the machines of a set have for the allocator."""
-        return tuple(one.first.name for one in self._kin_in(mask))
+        return tuple(one.first.name for one in self.kin_in(mask))
 
     def names(self, mask: int) -> tuple[str, ...]:
         """Return the names of a set of machines, in order."""
@@ -220,9 +224,6 @@ class MachineTable:
             for name, amount in machine.capacity.items():
                 most[name] = max(most.get(name, 0), amount)
         return Resources(most)
-
-    def _kin_in(self, mask: int) -> Iterator[Kin]:
-        return (one for one in self.kin if one.members & mask)
 
     def _having(self, name: str, amount: int) -> int:
         known = self._at_least.get(name)

@@ -4,7 +4,13 @@ from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import NodeRequirement
 from dra_scheduling.model.nodeselection import Taint
-from dra_scheduling.model.slices import Counter, DeviceAttribute, DeviceCapacity, DeviceCounterConsumption
+from dra_scheduling.model.slices import (
+    Counter,
+    DeviceAttribute,
+    DeviceCapacity,
+    DeviceCounterConsumption,
+    NodeAllocatableResource,
+)
 from dra_scheduling.quantity import Quantity
 
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
@@ -36,6 +42,7 @@ class DeviceGroup(Value, frozen=True):
     binds_to_node: bool = False
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
+    node_allocatable_resources: dict[str, NodeAllocatableResource] = {}
 
 
 class CounterSetGroup(Value, frozen=True):

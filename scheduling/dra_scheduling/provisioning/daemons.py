@@ -1,6 +1,7 @@
 """Devices of nodes to come that pods of DaemonSets will take, before any pod that is planned for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,30 +15,45 @@ from dra_scheduling.model.pods import Pod, PodResourceClaim
 from dra_scheduling.podclaims import PodClaim, ResolvedClaims, admin_refusal
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.ground import Ground
+from dra_scheduling.provisioning.ofnode import OfNode, beyond, plus
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.requirements import NODE_NAME_FIELD, Requirements
+from dra_scheduling.shapes.shape import ExtendedNeed
 
 
 class Reserved(msgspec.Struct, frozen=True, kw_only=True):
     """What reserving for DaemonSets came to.
 
     `contested` are the machines, as bits, on which they ask for more than there is, so that nobody can tell what they
-    leave. `steps` are those of the searches.
+    leave. `steps` are those of the searches. `of_node` is what their devices take of each kind of machine.
     """
 
     contested: int = 0
     steps: int = 0
+    of_node: Mapping[str, Mapping[str, int]] = {}
+
+
+class Wish(NamedTuple):
+    """What a pod of a DaemonSet asks of machines that serve its extended resources in one way."""
+
+    asked: Asked
+    need: ExtendedNeed
+    claims: PodClaims
+    types: int
 
 
 class Daemons:
     """Reserves devices for DaemonSets. The cluster must not change while it is in use; `budget` is for each search."""
 
-    __slots__ = ("_allocator", "_asked", "_budget", "_cluster", "_there")
+    __slots__ = ("_allocator", "_asked", "_budget", "_cluster", "_of_node", "_there")
 
-    def __init__(self, cluster: Cluster, allocator: CandidateAllocator, budget: Budget) -> None:
+    def __init__(
+        self, cluster: Cluster, allocator: CandidateAllocator, budget: Budget, of_node: OfNode | None = None
+    ) -> None:
         self._cluster = cluster
         self._allocator = allocator
         self._budget = budget
+        self._of_node = of_node
         self._asked: dict[ObjectKey, Asked | None] = {}
         self._there: dict[str, set[ObjectKey]] | None = None
 
@@ -47,24 +63,38 @@ class Daemons:
         One that the type could not serve even if it had it to itself never starts there, and takes nothing.
         """
         steps = contested = 0
-        wanted: list[tuple[PodClaims, int]] = []
-        for claims, members in self._wishes(ground, types):
-            answer = self._allocator.allocate(claims, ground.candidate(requirements, members), self._budget)
+        of_node: dict[str, Mapping[str, int]] = {}
+        wishes: list[Wish] = []
+        for wish in self._wishes(ground, types):
+            answer = self._allocate(wish, ground, requirements)
             steps += answer.steps
-            served = members & _served(answer, ground)
-            contested |= members & _unknown(answer, ground)
+            contested |= wish.types & _unknown(answer, ground)
+            served = wish.types & _served(answer, ground)
             if served:
-                wanted.append((claims, served))
-        for claims, members in wanted:
-            answer = self._allocator.allocate(claims, ground.candidate(requirements, members), self._budget)
+                wishes.append(wish._replace(types=served))
+        for wish in wishes:
+            answer = self._allocate(wish, ground, requirements)
             steps += answer.steps
-            contested |= members & ~_served(answer, ground)
+            contested |= wish.types & ~_served(answer, ground)
             if isinstance(answer, Allotment):
+                for name, amounts in self._taken_of_node(wish, ground, answer):
+                    of_node[name] = plus(of_node.get(name, {}), amounts)
                 there = [key for key in answer.searched if self._cluster.claims.get(key) is not None]
                 self._allocator.reserve(answer, there)
-        return Reserved(contested=contested, steps=steps)
+        return Reserved(contested=contested, steps=steps, of_node=of_node)
 
-    def _wishes(self, ground: Ground, types: int) -> Iterator[tuple[PodClaims, int]]:
+    def _allocate(self, wish: Wish, ground: Ground, requirements: Requirements) -> CandidateAnswer:
+        return self._allocator.allocate(wish.claims, ground.candidate(requirements, wish.types), self._budget)
+
+    def _taken_of_node(self, wish: Wish, ground: Ground, answer: Allotment) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """Yield what the devices take of each kind of machine, beyond what the pods of the DaemonSet request."""
+        if self._of_node is None:
+            return
+        for name, share in self._of_node.shares(wish.asked, wish.need, ground, wish.types, answer).items():
+            if not isinstance(share, Refusal):
+                yield name, beyond(share, wish.need)
+
+    def _wishes(self, ground: Ground, types: int) -> Iterator[Wish]:
         """Yield what DaemonSets ask for, and of which types, by name."""
         table = ground.table
         for key in table.daemons(types):
@@ -75,8 +105,8 @@ class Daemons:
                 running = members & types & table.running(key)
                 need = asked.shape.need_on(kind, self._cluster.classes)
                 claims = None if isinstance(need, Refusal) else asked.claims(need)
-                if running and claims is not None:
-                    yield claims, running
+                if running and claims is not None and isinstance(need, ExtendedNeed):
+                    yield Wish(asked, need, claims, running)
 
     def _ask(self, key: ObjectKey) -> Asked | None:
         """Return what pods of the DaemonSet ask for, None where they wait for something else than a node."""

@@ -8,6 +8,7 @@ from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.candidates import CandidateAllocator, CandidateType, Published
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.nodestate import NodeState
+from dra_scheduling.features import NODE_ALLOCATABLE
 from dra_scheduling.inventory import MachineTable, nominees_of, requested_drivers
 from dra_scheduling.inventory.replacements import is_replacement
 from dra_scheduling.inventory.supply import machine_of_node
@@ -20,6 +21,7 @@ from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.provisioning.daemons import Daemons
 from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.inflight import planned_nodes
+from dra_scheduling.provisioning.ofnode import OfNode
 from dra_scheduling.provisioning.plannednode import Effort, Market, PlannedNode, Seat
 from dra_scheduling.provisioning.situation import Situation
 from dra_scheduling.reasons import Refusal
@@ -43,10 +45,12 @@ class Hosts:
         self._claims: dict[str, list[ObjectKey]] = {}
         published = Published(cluster.pools, situation.ready)
         allocator = CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning)
+        of_node = OfNode(cluster, allocator) if cluster.features.has(NODE_ALLOCATABLE) else None
         self.market = Market(
             allocator=allocator,
             classes=cluster.classes,
-            daemons=Daemons(cluster, allocator, budget),
+            daemons=Daemons(cluster, allocator, budget, of_node),
+            of_node=of_node,
             budget=budget,
             effort=Effort(),
         )

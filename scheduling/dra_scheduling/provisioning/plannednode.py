@@ -20,6 +20,7 @@ from dra_scheduling.nodefit.static import REFUSING_EFFECTS, is_tolerated
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.daemons import Daemons
 from dra_scheduling.provisioning.ground import Ground, Origin
+from dra_scheduling.provisioning.ofnode import OfNode, Shares, beyond, plus
 from dra_scheduling.provisioning.wishes import Variant
 from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.requirements import Requirement, Requirements
@@ -47,22 +48,30 @@ class Effort:
 
 
 class Market(msgspec.Struct, frozen=True, kw_only=True):
-    """What all hosts of a plan have in common. `budget` is for all that is asked for one pod."""
+    """What all hosts of a plan have in common. `budget` is for all that is asked for one pod.
+
+    `of_node` is there where devices may take of the nodes' own resources.
+    """
 
     allocator: CandidateAllocator
     classes: ClassIndex
     daemons: Daemons
+    of_node: OfNode | None = None
     budget: Budget
     effort: Effort
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host becomes if it takes the pod; nothing is reserved yet."""
+    """What a host becomes if it takes the pod; nothing is reserved yet.
+
+    `of_node` is what its devices take of each kind of machine beyond what the pod itself needs.
+    """
 
     types: int
     requirements: Requirements
     need: ExtendedNeed
     allotment: Allotment | None = None
+    of_node: Mapping[str, Mapping[str, int]] = {}
 
 
 class PlannedNode:
@@ -72,6 +81,7 @@ class PlannedNode:
         "_charged",
         "_contested",
         "_denied",
+        "_of_node",
         "devices_kept",
         "ground",
         "is_full",
@@ -98,6 +108,7 @@ class PlannedNode:
         """Whether it has no devices. Pods that need none go to such hosts first."""
         self._charged: dict[str, dict[str, int]] = {}
         self._contested: int | None = None
+        self._of_node: dict[str, Mapping[str, int]] = {}
 
     def known_refusal(self, asked: Asked, market: Market) -> Refusal | None:
         """Return why the host cannot take the pod where that is known from others: nothing is ever taken back."""
@@ -128,6 +139,8 @@ class PlannedNode:
             types &= ~self._after_daemons(market)
             if not types:
                 return _refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")
+        elif market.of_node is not None:
+            self._after_daemons(market)
         return self._best_kind(asked, requirements, types, market)
 
     def is_narrowed_by(self, seat: Seat) -> bool:
@@ -142,6 +155,7 @@ class PlannedNode:
         self.types = seat.types
         self.requirements = seat.requirements
         self.charge(asked, seat.need)
+        self._add_of_node(seat.of_node)
         if seat.allotment is not None:
             market.allocator.commit(seat.allotment)
             self.devices_kept = True
@@ -193,7 +207,12 @@ class PlannedNode:
             market.effort.steps += found.steps
             self.devices_kept |= bool(self.ground.table.daemons(self.types))
             self._contested = found.contested
+            self._add_of_node(found.of_node)
         return self._contested
+
+    def _add_of_node(self, more: Mapping[str, Mapping[str, int]]) -> None:
+        for name, amounts in more.items():
+            self._of_node[name] = plus(self._of_node.get(name, {}), amounts)
 
     def _tainted(self, pod: Pod, variant: Variant) -> Refusal | None:
         effects = REFUSING_EFFECTS | {AVOIDING_EFFECT} if variant.avoids else REFUSING_EFFECTS
@@ -265,28 +284,50 @@ class PlannedNode:
             if isinstance(answer, Denied) and is_for_all and asked.content and not _is_recorded(asked, market):
                 self._denied.add(asked.content)
             return answer.refusal
-        return self._again(answer, requirements, fitting, need)
+        shares: Shares = {}
+        if market.of_node is not None:
+            shares = market.of_node.shares(asked, need, self.ground, fitting, answer)
+        draft = Seat(types=fitting, requirements=requirements, need=need, allotment=answer)
+        return self._again(draft, answer, shares)
 
-    def _again(self, answer: Allotment, requirements: Requirements, types: int, need: ExtendedNeed) -> Seat | Refusal:
-        """Filter all types again: what devices require of the place may have taken away offerings."""
+    def _again(self, draft: Seat, answer: Allotment, shares: Shares) -> Seat | Refusal:
+        """Filter all types again: devices may have taken away offerings by where they are, and room of their nodes."""
+        requirements = draft.requirements
         if self.ground.node is None:
             requirements = requirements.narrowed(answer.requirements)
-        left = self._offered(types, requirements) & self.ground.table.with_devices_of(answer.types)
+        left = self._offered(draft.types, requirements) & self.ground.table.with_devices_of(answer.types)
         if not left:
             text = "no instance type satisfies both scheduling and dynamic resource requirements"
             return _refusal("NoInstanceType", text)
+        refusals = [one for one in shares.values() if isinstance(one, Refusal)]
+        left &= self._with_shares(shares)
+        if not left:
+            text = "no instance type has room for all that the pod and its devices take"
+            return refusals[0] if refusals else _refusal("InsufficientResource", text)
         if not self._has_choice(left, requirements):
             return self._too_little_choice()
         preferred = left & self.ground.table.with_devices_of(_preferred(answer))
         if preferred and self.ground.origin is Origin.NEW and self._has_choice(preferred, requirements):
             left = preferred
-        return Seat(types=left, requirements=requirements, need=need, allotment=answer)
+        of_node = {name: beyond(share, draft.need) for name, share in shares.items() if not isinstance(share, Refusal)}
+        return msgspec.structs.replace(draft, types=left, requirements=requirements, of_node=of_node)
 
     def _fitting(self, more: Resources | Mapping[str, int]) -> int:
-        total = dict(self.used)
-        for name, amount in more.items():
-            total[name] = total.get(name, 0) + amount
-        return self.ground.table.fitting(total)
+        table, total = self.ground.table, plus(self.used, more)
+        mask = table.fitting(total)
+        for name, of_devices in self._of_node.items():
+            mask &= ~table.with_devices_of((name,)) | table.fitting(plus(total, of_devices))
+        return mask
+
+    def _with_shares(self, shares: Shares) -> int:
+        """Return the machines that have room for a pod that takes so much of each kind with its devices."""
+        table, mask = self.ground.table, self.ground.table.everything
+        for name, share in shares.items():
+            fitting = 0
+            if not isinstance(share, Refusal):
+                fitting = table.fitting(plus(plus(self.used, self._of_node.get(name, {})), share))
+            mask &= ~table.with_devices_of((name,)) | fitting
+        return mask
 
     def _no_room(self, types: int, need: Resources) -> Refusal:
         table = self.ground.table

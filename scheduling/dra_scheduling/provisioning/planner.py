@@ -217,7 +217,8 @@ class Planner:
 
     def _consider(self, host: PlannedNode, asked: Asked, variant: Variant, market: Market) -> Seat | Refusal:
         found = host.consider(asked, variant, market)
-        if isinstance(found, Seat) and found.allotment is not None and self._hosts.replay(host):
+        counts_devices = isinstance(found, Seat) and (found.allotment is not None or market.of_node is not None)
+        if counts_devices and self._hosts.replay(host):
             found = host.consider(asked, variant, market)
         return WRITTEN if isinstance(found, Seat) and host.is_narrowed_by(found) else found
 
@@ -328,7 +329,9 @@ def _supply(reason: str, message: str) -> Refusal:
 
 
 def _unplaced(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable | OutOfBudget:
-    folded = tuple(FoldedReason(reason=one.reason, message=one.message, nodes=0) for one in fold(refusals))
+    # In the order in which hosts were asked, so that the NodePool of most weight is never among the "other reasons".
+    sentences = (one for refusal in refusals for one in fold((refusal,)))
+    folded = tuple(FoldedReason(reason=one.reason, message=one.message, nodes=0) for one in sentences)
     wake = Wake.SUPPLY | Wake.POD
     for refusal in refusals:
         wake |= refusal.wake

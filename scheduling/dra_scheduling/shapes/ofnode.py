@@ -7,7 +7,8 @@ import msgspec
 from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.features import NODE_ALLOCATABLE
 from dra_scheduling.model.claims import AllocationResult
-from dra_scheduling.nodefit.ofdevices import ClaimUse, taken_of_node
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodefit.ofdevices import ClaimUse, OfNode, taken_of_node
 from dra_scheduling.nodefit.room import room_refusals
 from dra_scheduling.podrequests import pod_requests, taken_by_claims
 from dra_scheduling.pools import PoolIndex
@@ -37,11 +38,16 @@ def with_devices(
         return of_claims
     if not of_claims:
         return need
-    total = pod_requests(shape.pod, of_claims)
-    names = need.node.amounts.keys() | taken_by_claims(of_claims).keys()
-    whole = Resources({name: total.get(name) for name in sorted(names) if total.get(name)})
+    whole = whole_need(shape.pod, need.node, of_claims)
     lacking = room_refusals(whole, state.free, state.allocatable)
     return lacking[0] if lacking else msgspec.structs.replace(need, node=whole)
+
+
+def whole_need(pod: Pod, need: Resources, of_claims: OfNode) -> Resources:
+    """Return what the pod takes of the node in all, where it needs so much of it whatever its devices take."""
+    total = pod_requests(pod, of_claims)
+    names = need.amounts.keys() | taken_by_claims(of_claims).keys()
+    return Resources({name: total.get(name) for name in sorted(names) if total.get(name)})
 
 
 def _uses(shape: Shape, need: ExtendedNeed, found: Found) -> list[ClaimUse]:

@@ -22,7 +22,7 @@ from dra_scheduling.provisioning.plannednode import PlannedNode, Seat
 from dra_scheduling.provisioning.planner import Planner, PlanOptions
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
 from dra_scheduling.requirements import Requirement, Requirements
-from dra_scheduling.resources import amount_text
+from dra_scheduling.resources import Resources, amount_text
 from dra_scheduling.shapes.shape import ExtendedNeed
 from dra_simulator.stories.counts import RequestCount, counts_of, missing_of, progress_of
 
@@ -178,7 +178,7 @@ class Surveyor:
         if isinstance(need, Refusal):
             found.append(need)
         else:
-            found += _room(machine, need)
+            found += _room(machine, need.node)
             found += self._devices(template, table, bit, within, need)
             if need.query is not None:
                 requests = counts_of(need.query, Board(machine.devices.devices.pools, Ledger()), Ledger())
@@ -221,6 +221,11 @@ class Surveyor:
             yield answer.refusal
         elif not bit & table.offered(within.narrowed(answer.requirements)):
             yield _refusal("NoOffering", "no offering of it is available where the devices are")
+        elif market.of_node is not None:
+            shares = market.of_node.shares(self._asked, need, ground, bit, answer)
+            for share in shares.values():
+                (machine,) = table.members(bit)
+                yield from (share,) if isinstance(share, Refusal) else _room(machine, share)
 
     def _left_out(self, template: PoolTemplate, listed: set[str]) -> Iterator[TypeView]:
         """Yield the types of the node class that the pool does not take, and those that are not valid."""
@@ -258,8 +263,8 @@ def _need(machine: Machine, asked: Asked, classes: ClassIndex) -> ExtendedNeed |
     return asked.shape.need_on(offered, classes)
 
 
-def _room(machine: Machine, need: ExtendedNeed) -> Iterator[Refusal]:
-    for name, amount in need.node.items():
+def _room(machine: Machine, need: Resources) -> Iterator[Refusal]:
+    for name, amount in need.items():
         most = machine.allocatable.get(name, 0)
         if most < amount:
             text = f"insufficient {name}, needs {amount_text(name, amount)} and has {amount_text(name, most)} for pods"

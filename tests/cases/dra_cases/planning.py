@@ -186,6 +186,7 @@ def device(written: Written) -> Json:
         "bindsToNode": said.get("binds", False),
         "bindingConditions": said.get("ready", []),
         "bindingFailureConditions": said.get("failed", []),
+        "nodeAllocatableResources": said.get("of_node", {}),
         **(reach(said["node"]) if "node" in said else {}),
     }
 
