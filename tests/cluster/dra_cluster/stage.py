@@ -9,6 +9,7 @@ from dra_cluster.mirror import PODS
 from dra_cluster.operators import RunningOperator
 from dra_cluster.proxy import Proxy, Recorded
 from dra_cluster.scene import Scene
+from dra_cluster.world import NODES
 from dra_controlplane.client import Json, path_of
 from dra_controlplane.waiting import wait_until
 
@@ -89,6 +90,15 @@ class Stage:
             return sorted(names.intersection(nodes))
 
         self.world.mirror.until(lambda: not left(), f"nodes {nodes} to be gone", seconds=60)
+
+    def until_closed(self, node: str, *, is_closed: bool) -> None:
+        """Waits until a node has the taint of nodes that are to go, or has it no more."""
+
+        def has_taint() -> bool:
+            taints = self.scene.api.get(NODES, node)["spec"].get("taints") or ()
+            return any(one["key"] == "karpenter.sh/disrupted" for one in taints)
+
+        self.world.mirror.until(lambda: has_taint() is is_closed, f"{node} to be closed: {is_closed}")
 
     def life_of(self, node: str) -> str:
         """How long the NodeClaim of a node may live; empty if there is none."""
