@@ -52,7 +52,7 @@ def test_a_pod_that_comes_before_its_template_waits_for_it(world: World) -> None
     world.gpu_template(gpu)
 
     # The claim controller retries with pauses of its own.
-    assert world.bound("early", seconds=60) == node
+    assert world.bound("early", seconds=120) == node
 
 
 def test_a_pod_that_comes_before_its_claim_waits_for_it(world: World) -> None:

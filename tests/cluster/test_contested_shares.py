@@ -51,7 +51,7 @@ def test_two_schedulers_never_leave_a_device_overdrawn(contest: World) -> None:
     def is_full() -> bool:
         return len(contest.bound_pods()) == FITTING and sorted(consumed(contest).values()) == [9] * NODES
 
-    contest.mirror.until(is_full, "every device to be full and none overdrawn", seconds=60)
+    contest.mirror.until(is_full, "every device to be full and none overdrawn", seconds=120)
 
 
 def test_shares_of_another_schedulers_pods_count(contest: World) -> None:

@@ -49,7 +49,7 @@ def test_a_node_goes_if_its_pods_have_room_on_another(stage: Stage) -> None:
         nodes = {stage.node_of(name) for name in ("small", "least")}
         return nodes.pop() if len(nodes) == 1 else ""
 
-    left = stage.world.mirror.until(together, "both pods to be on one node", seconds=90)
+    left = stage.world.mirror.until(together, "both pods to be on one node", seconds=150)
     stage.until_gone(big if left == small else small)
 
 
@@ -120,7 +120,7 @@ def test_a_node_that_has_lived_long_enough_goes_whatever_budgets_say(stage: Stag
         node = stage.node_of("train")
         return node if stage.life_of(node) == "Never" else ""
 
-    after = stage.world.mirror.until(lives_on, "the pod to run on a node that does not expire", seconds=90)
+    after = stage.world.mirror.until(lives_on, "the pod to run on a node that does not expire", seconds=150)
     stage.until_gone(mortal)
     assert [claim["metadata"]["name"] for claim in stage.scene.claims()] == [after]
     assert stage.has_devices("train", 2)

@@ -77,7 +77,7 @@ class Scene(Planning):
         entries = (objects.from_template("devices", name),) if requests else ()
         self.world.pod(name, *entries, limits=limits)
 
-    def runs(self, *pods: str, seconds: float = 60.0) -> list[str]:
+    def runs(self, *pods: str, seconds: float = 120.0) -> list[str]:
         """Waits until all of the pods run and whatever was written before is seen, and returns their nodes."""
 
         def phases() -> dict[str, str]:
@@ -167,7 +167,7 @@ class Scene(Planning):
                 with if_there():
                     self.api.patch(path, {"metadata": {"finalizers": None}})
         self.api.request("DELETE", path_of(PODS, namespace=within), {"gracePeriodSeconds": 0})
-        self.world.mirror.until(lambda: not self.world.mirror.items(PODS, within), "the pods to be gone", seconds=60)
+        self.world.mirror.until(lambda: not self.world.mirror.items(PODS, within), "the pods to be gone", seconds=120)
 
     def remains(self) -> list[str]:
         """What is left of the machines that were made: NodeClaims, nodes, slices, Leases."""
@@ -188,7 +188,7 @@ class Scene(Planning):
     def until_nothing_remains(self) -> None:
         """Waits until no machine is left, and nothing of one."""
         try:
-            self.world.mirror.until(lambda: not self.remains(), "the machines to be gone", seconds=60)
+            self.world.mirror.until(lambda: not self.remains(), "the machines to be gone", seconds=120)
         except TimeoutError as error:
             raise TimeoutError(f"{error}; {self.remains()}; {self.story()}") from None
 

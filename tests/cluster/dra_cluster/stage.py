@@ -70,7 +70,7 @@ class Stage:
             return now if now not in nodes else ""
 
         try:
-            return self.world.mirror.until(elsewhere, f"{name} to leave {nodes}", seconds=90)
+            return self.world.mirror.until(elsewhere, f"{name} to leave {nodes}", seconds=150)
         except TimeoutError as error:
             raise TimeoutError(f"{error}; {self.scene.story()}") from None
 
@@ -89,7 +89,7 @@ class Stage:
             names = {*self.scene.nodes(), *(one["metadata"]["name"] for one in self.scene.claims())}
             return sorted(names.intersection(nodes))
 
-        self.world.mirror.until(lambda: not left(), f"nodes {nodes} to be gone", seconds=60)
+        self.world.mirror.until(lambda: not left(), f"nodes {nodes} to be gone", seconds=120)
 
     def until_closed(self, node: str, *, is_closed: bool) -> None:
         """Waits until a node has the taint of nodes that are to go, or has it no more."""
