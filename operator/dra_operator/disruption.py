@@ -6,6 +6,7 @@ earlier decision, by this process or another, is found on the NodeClaims themsel
 
 import datetime as dt
 from collections.abc import Callable, Iterable
+from typing import TypeGuard
 
 import msgspec
 
@@ -15,8 +16,10 @@ from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.disruption import (
     Create,
+    GiveUp,
     Kept,
     Outlook,
+    Remove,
     Stay,
     Step,
     Unrest,
@@ -26,6 +29,7 @@ from dra_scheduling.disruption import (
     next_decision,
     next_steps,
 )
+from dra_scheduling.disruption.carrying import GIVEN_UP
 
 CARRY_SECONDS = 1.0
 """What was decided is looked after so often."""
@@ -76,6 +80,7 @@ class Disruptor:
         self._pods: dict[str, frozenset[str]] = {}
         self._changed: dict[str, float] = {}
         self._told = Told()
+        self._doubted: dict[str, float] = {}
         self._turn = 0
         self._assumed: tuple[str, ...] = ()
         self._is_writing = False
@@ -125,9 +130,23 @@ class Disruptor:
         steps = next_steps(outlook, WhatIfOptions(now=_moment(now)))
         if steps and is_deciding:
             self._decides_at = now + CARRY_SECONDS
+        confirmed = self._confirmed(steps, now)
         if steps or not is_deciding:
-            return steps
+            return confirmed
         return self._decided(outlook, now)
+
+    def _confirmed(self, steps: tuple[Step, ...], now: float) -> tuple[Step, ...]:
+        """Leave out what takes a decision back before the next look has found it again.
+
+        A node that replaces another may be seen before its devices, and would not do without them.
+        """
+        taken_back = {step.claim.metadata.uid for step in steps if is_taken_back(step)}
+        self._doubted = {uid: self._doubted.get(uid, now) for uid in taken_back}
+        return tuple(
+            step
+            for step in steps
+            if not is_taken_back(step) or now >= self._doubted[step.claim.metadata.uid] + CARRY_SECONDS
+        )
 
     def _decided(self, outlook: Outlook, now: float) -> tuple[Step, ...]:
         self._note_changes(outlook, now)
@@ -172,6 +191,11 @@ class Disruptor:
     def _end(self) -> Callable[[], bool]:
         end = self._clock() + MOST_SECONDS
         return lambda: self._clock() >= end
+
+
+def is_taken_back(step: Step) -> TypeGuard[GiveUp | Remove]:
+    """Whether the step is one of those that end a decision because it was no good."""
+    return isinstance(step, GiveUp) or (isinstance(step, Remove) and step.reason == GIVEN_UP)
 
 
 class Carried(msgspec.Struct, frozen=True):

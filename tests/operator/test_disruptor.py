@@ -24,6 +24,7 @@ from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims.times import seconds_of
 from dra_scheduling.queue import SchedulingQueue
 from dra_scheduling.wire import key_of, read, write
@@ -199,6 +200,38 @@ async def test_no_node_goes_while_the_server_has_pods_on_it_that_have_not_been_s
     await world.pass_time(10)
 
     assert "claim-a" not in world.claims()
+
+
+async def closed_with_a_replacement_without_devices(world: World) -> list[ResourceSlice]:
+    """Let it come so far that a node is to go, and what replaces it has come without its devices."""
+    await world.pass_time(2)
+    node = next(name for name in world.fleet.cluster.nodes if name != "a")
+    slices = world.fleet.expanded["gpu-1"].slices_for_node(node, node_uid=f"uid-{node}")
+    for one in slices:
+        world.fleet.cluster.remove(ResourceSlice, key_of(one))
+    return list(slices)
+
+
+async def test_no_decision_is_given_up_for_devices_that_are_seen_a_moment_later(world: World) -> None:
+    slices = await closed_with_a_replacement_without_devices(world)
+    await world.pass_time(1)
+    for one in slices:
+        world.fleet.cluster.apply(one)
+    await world.pass_time(5)
+
+    assert "claim-a" not in world.claims()
+    assert [reason for name, reason, _ in world.recorder.told if name == "claim-a"] == ["Disrupting", "Disrupted"]
+
+
+async def test_a_decision_is_given_up_for_devices_that_do_not_come(world: World) -> None:
+    await closed_with_a_replacement_without_devices(world)
+    await world.pass_time(5)
+
+    assert "claim-a" in world.claims()
+    assert [reason for name, reason, _ in world.recorder.told if name == "claim-a"] == [
+        "Disrupting",
+        "DisruptionGivenUp",
+    ]
 
 
 @pytest.mark.parametrize("is_late", [False, True])
