@@ -82,6 +82,16 @@ def test_a_pod_that_no_type_serves_says_what_nodes_and_what_pools_have_against_i
     assert found["nodeClaims"] == []
 
 
+def test_what_node_pools_have_against_a_pod_is_told_by_their_weight() -> None:
+    world: Json = {
+        "pools": {"a-light": {}, "heavy": {"weight": 9, "taints": ["k=v:NoSchedule"]}},
+        "types": {"plain": {}},
+        "pods": {"p": {"wants": ["r"]}},
+    }
+    (pending,) = simulated(world)["pending"]
+    assert [one["message"].split(":")[0] for one in pending["reasons"]] == ["NodePool heavy", "NodePool a-light"]
+
+
 def test_without_node_pools_nothing_is_said_of_new_nodes() -> None:
     (pending,) = simulated({"pods": {"p": {}}})["pending"]
     assert pending["message"] == "0/0 nodes fit: the cluster has no nodes"
