@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dra_scheduling.allocation.alternatives import choose
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.claimspecs import ParsedClaim
+from dra_scheduling.allocation.clock import IsLate, never
 from dra_scheduling.allocation.outcomes import Allocated, Answer, Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.query import Query
 from dra_scheduling.allocation.results import allocation
@@ -34,19 +35,26 @@ def allocate(
     return _written(query, choose(query, board, budget, reporter), board, node.name)
 
 
-def survey(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger, budget: int = DEFAULT_BUDGET) -> Answer:
+def survey(
+    query: Query,
+    node: NodePlace,
+    pools: PoolIndex,
+    ledger: Ledger,
+    budget: int = DEFAULT_BUDGET,
+    is_late: IsLate = never,
+) -> Answer:
     """Return whether the node could serve the claims; nodes that look the same are searched once.
 
-    An answer that another node gave took no steps here.
+    An answer that another node gave took no steps here. A search ends soon after it `is_late`.
     """
     reached = pools.on_node(node)
     faces = query.faces(reached, ledger)
     if faces is None:
-        return choose(query, Board(reached, ledger), budget)
+        return choose(query, Board(reached, ledger), budget, is_late=is_late)
     found = query.known(faces)
     if found is None:
-        found = choose(query, Board(reached, ledger), budget)
-        if not isinstance(found, Exhausted) or budget >= DEFAULT_BUDGET:
+        found = choose(query, Board(reached, ledger), budget, is_late=is_late)
+        if not isinstance(found, Exhausted) or (budget >= DEFAULT_BUDGET and not found.is_late):
             query.keep(faces, _without_steps(found))
     return found
 

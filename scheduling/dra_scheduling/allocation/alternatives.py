@@ -14,11 +14,12 @@ from dra_scheduling.allocation.attempt import Failed, Spent, Trial, attempt
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.candidates import candidates_of
 from dra_scheduling.allocation.claimchecks import TOO_MANY_DEVICES
+from dra_scheduling.allocation.clock import IsLate, never
 from dra_scheduling.allocation.counters import sheet_of
 from dra_scheduling.allocation.matching import Conflict, Need
 from dra_scheduling.allocation.outcomes import Answer, Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.query import Query
-from dra_scheduling.allocation.refusals import SHOWN, gave_up
+from dra_scheduling.allocation.refusals import SHOWN, gave_up, not_in_time
 from dra_scheduling.allocation.relaxation import Relaxation
 from dra_scheduling.allocation.search import Found
 from dra_scheduling.reasons import Refusal
@@ -33,22 +34,25 @@ CLASHES_PER_STEP = 10
 """How many known clashes may be looked at for one step of the budget."""
 
 
-def choose(query: Query, board: Board, budget: int, reporter: Reporter | None = None) -> Answer:
+def choose(
+    query: Query, board: Board, budget: int, reporter: Reporter | None = None, is_late: IsLate = never
+) -> Answer:
     """Return the alternatives and devices of every request, the preferred combination of alternatives first."""
-    return _Choice(query, board, budget, reporter).run()
+    return _Choice(query, board, budget, reporter, is_late).run()
 
 
 class Order:
     """Combinations in lexicographic order, without those that are known to clash.
 
-    It ends after the last one, or when `patience` known clashes were looked at, which `is_spent` tells.
+    It ends after the last one, or before that when `patience` known clashes were looked at or it is late: `is_spent`.
     """
 
-    __slots__ = ("_clashes", "_counts", "_patience", "_present")
+    __slots__ = ("_clashes", "_counts", "_is_late", "_patience", "_present")
 
-    def __init__(self, counts: tuple[int, ...], patience: int) -> None:
+    def __init__(self, counts: tuple[int, ...], patience: int, is_late: IsLate = never) -> None:
         self._counts = counts
         self._patience = patience
+        self._is_late = is_late
         self._present = [0] * len(counts)
         self._clashes: list[list[Clash]] = [[] for _ in counts]
 
@@ -65,6 +69,9 @@ class Order:
         """Return the next combination that does not contain this clash or an earlier one, None at the end."""
         level = self._learn(clash)
         while level is not None and not self.is_spent:
+            if self._is_late():
+                self._patience = 0
+                break
             reason = self._settle(level)
             if reason is not None:
                 level = self._learn(reason)
@@ -116,6 +123,7 @@ class _Choice:
         "_budget",
         "_candidates",
         "_given",
+        "_is_late",
         "_query",
         "_relaxation",
         "_reporter",
@@ -124,8 +132,9 @@ class _Choice:
         "_told",
     )
 
-    def __init__(self, query: Query, board: Board, budget: int, reporter: Reporter | None) -> None:
+    def __init__(self, query: Query, board: Board, budget: int, reporter: Reporter | None, is_late: IsLate) -> None:
         self._query = query
+        self._is_late = is_late
         self._board = board
         self._given = self._budget = budget
         self._reporter = reporter
@@ -136,7 +145,8 @@ class _Choice:
         self._told: list[Refusal] = []
 
     def run(self) -> Answer:
-        order = Order(tuple(len(alternatives) for alternatives in self._query.asks), self._budget * CLASHES_PER_STEP)
+        counts = tuple(len(alternatives) for alternatives in self._query.asks)
+        order = Order(counts, self._budget * CLASHES_PER_STEP, self._is_late)
         choice = order.first()
         while choice is not None:
             found = self._try(choice)
@@ -180,7 +190,12 @@ class _Choice:
                 return Conflict((ask.place,), mask)
             candidates.append(mask)
         trial = Trial(
-            frame=frame, candidates=tuple(candidates), rules=self._query.rules, board=self._board, sheet=self._sheet
+            frame=frame,
+            candidates=tuple(candidates),
+            rules=self._query.rules,
+            board=self._board,
+            sheet=self._sheet,
+            is_late=self._is_late,
         )
         watcher = None if self._reporter is None else NamedSteps(frame.asks, self._board, self._reporter)
         result = attempt(trial, self._budget - self._steps, watcher)
@@ -244,6 +259,8 @@ class _Choice:
 
     def _exhausted(self) -> Exhausted:
         asks = [alternatives[0] for alternatives in self._query.asks]
+        if self._is_late():
+            return Exhausted(refusal=not_in_time(asks), steps=self._steps, is_late=True)
         return Exhausted(refusal=gave_up(asks, self._steps), steps=self._steps)
 
     def _refusal(self) -> Refusal:

@@ -9,6 +9,7 @@ from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.bounds import Shortage, are_apart, shortage
 from dra_scheduling.allocation.candidates import too_large, wanted_of
 from dra_scheduling.allocation.claimspecs import Rule
+from dra_scheduling.allocation.clock import IsLate, never
 from dra_scheduling.allocation.constraints import Constraint, GoTogether
 from dra_scheduling.allocation.counters import CounterRule, CounterSheet, Overdraft, least_draw, overdraft
 from dra_scheduling.allocation.matching import Compared, Conflict, Need, bound_by, bundle_shortage, constraint_of
@@ -20,17 +21,21 @@ from dra_scheduling.pools.bits import smallest
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt is made with: the frame, the candidates of every ask in it, and all rules of the claims."""
+    """What an attempt is made with: the frame, the candidates of every ask in it, and all rules of the claims.
+
+    Its search ends once it `is_late`.
+    """
 
     frame: Frame
     candidates: tuple[int, ...]
     rules: tuple[Rule, ...]
     board: Board
     sheet: CounterSheet
+    is_late: IsLate = never
 
 
 class Spent(msgspec.Struct, frozen=True):
-    """The budget ended before the search knew."""
+    """The budget or the time ended before the search knew."""
 
     members: tuple[int, ...]
     steps: int
@@ -165,7 +170,7 @@ def _search_part(
         for demand, numbers in zip(demands, bound, strict=True)
     ]
     told = None if watcher is None else _Renumbered(part, watcher)
-    return search(renumbered, constraints, budget, told, board.shareable)
+    return search(renumbered, constraints, budget, told, board.shareable, trial.is_late)
 
 
 def _bind(

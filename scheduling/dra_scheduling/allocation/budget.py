@@ -5,13 +5,10 @@ from collections.abc import Callable
 import msgspec
 
 from dra_scheduling.allocation.allocator import DEFAULT_BUDGET
+from dra_scheduling.allocation.clock import IsLate, never
 
 STEPS_PER_POD = 1_000_000
 SECONDS_PER_POD = 5.0
-
-
-def _never() -> bool:
-    return False
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +19,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
     steps: int = STEPS_PER_POD
     each: int = DEFAULT_BUDGET
-    is_late: Callable[[], bool] = _never
+    is_late: IsLate = never
 
     @property
     def is_spent(self) -> bool:
@@ -37,7 +34,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def untimed(self) -> "Budget":
         """The same steps, whatever the clock says."""
-        return msgspec.structs.replace(self, is_late=_never)
+        return msgspec.structs.replace(self, is_late=never)
 
     def after(self, steps: int) -> "Budget":
         """Return what is left after so many steps."""

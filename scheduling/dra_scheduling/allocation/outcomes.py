@@ -42,10 +42,11 @@ class Impossible(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Exhausted(msgspec.Struct, frozen=True, kw_only=True):
-    """The budget ended before the search knew."""
+    """The budget ended before the search knew, or with `is_late` the time did."""
 
     refusal: Refusal
     steps: int
+    is_late: bool = False
 
 
 Answer = Chosen | Impossible | Exhausted

@@ -198,6 +198,11 @@ def out_of_time(asks: Sequence[Ask]) -> Refusal:
     return Refusal(reason=OUT_OF_BUDGET, message=f"{claims_of(asks)}: not looked at in time", wake=ANY_DEVICE_CHANGE)
 
 
+def not_in_time(asks: Sequence[Ask]) -> Refusal:
+    """Time was up before the search knew. No steps: their number would depend on the machine."""
+    return Refusal(reason=OUT_OF_BUDGET, message=f"{claims_of(asks)}: no answer in time", wake=ANY_DEVICE_CHANGE)
+
+
 def subject_of(asks: Sequence[Ask]) -> str:
     """Return how messages call requests of one claim, or of several."""
     first = asks[0]

@@ -11,11 +11,14 @@ from typing import Protocol
 
 import msgspec
 
+from dra_scheduling.allocation.clock import IsLate, never
 from dra_scheduling.allocation.constraints import Constraint, alike
 
 NO_TWIN = -1
 NORMAL = -1
 """The space of demands that take devices away from one another; those of any other space do so among themselves."""
+STEPS_PER_READING = 256
+"""So many steps go by, of some microseconds each, between two readings of the clock."""
 STEPS_BEFORE_MEMORY = 64
 """Short searches are quicker without remembering what failed."""
 
@@ -49,7 +52,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class NotFound(msgspec.Struct, frozen=True):
-    """Nothing satisfies all demands, or (`is_exhausted`) nobody knows: the budget ended first."""
+    """Nothing satisfies all demands, or (`is_exhausted`) nobody knows: the budget or the time ended first."""
 
     steps: int
     is_exhausted: bool
@@ -94,15 +97,32 @@ def search(
     budget: int,
     watcher: Watcher | None = None,
     shareable: int = 0,
+    is_late: IsLate = never,
 ) -> Found | NotFound:
     """Return the first choice of devices that satisfies every demand and constraint.
 
     No device is taken twice by one demand, nor, unless it is `shareable`, by two of one space. A step is one device
-    tried; the budget bounds their number.
+    tried; the budget bounds their number, and a long search ends soon after it is late, too.
     """
     if watcher is None:
-        return _Search(demands, constraints, shareable).run(budget)
-    return _WatchedSearch(demands, constraints, shareable, watcher).run(budget)
+        return _Search(demands, constraints, shareable).run(budget, is_late)
+    return _WatchedSearch(demands, constraints, shareable, watcher).run(budget, is_late)
+
+
+class _Patience:
+    """How long a search goes on. It is to be asked again at the step `until`."""
+
+    __slots__ = ("_budget", "_is_late", "until")
+
+    def __init__(self, budget: int, is_late: IsLate) -> None:
+        self._budget = budget
+        self._is_late = is_late
+        self.until = min(budget, STEPS_PER_READING)
+
+    def is_over(self, steps: int) -> bool:
+        """Whether the budget is spent after so many steps, or it is late."""
+        self.until = min(self._budget, steps + STEPS_PER_READING)
+        return steps >= self._budget or self._is_late()
 
 
 class _Search:
@@ -140,8 +160,9 @@ class _Search:
         self._later = _later(demands)
         self._twins_ahead = _twins_ahead(demands)
 
-    def run(self, budget: int) -> Found | NotFound:
+    def run(self, budget: int, is_late: IsLate) -> Found | NotFound:
         steps, trail = 0, list[_Choice]()
+        patience = _Patience(budget, is_late)
         index, wanted, choices = -1, 0, 0
         entry: Hashable = None
         is_new = True
@@ -157,7 +178,7 @@ class _Search:
                 entry = self._state(index, wanted, choices) if steps > STEPS_BEFORE_MEMORY else None
             is_dead = is_new and entry is not None and entry in self._failed
             if not is_dead and choices.bit_count() >= wanted and self._has_outlook(index):
-                if steps >= budget:
+                if steps >= patience.until and patience.is_over(steps):
                     return NotFound(steps, is_exhausted=True)
                 steps += 1
                 device = choices & -choices

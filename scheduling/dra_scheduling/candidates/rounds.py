@@ -93,7 +93,7 @@ def _round(panel: Panel, stage: Stage, offered: Sequence[CandidateType], budget:
             if left.is_spent:
                 unfinished.append(one.name)
                 continue
-            answer = choose(query, board, left.share)
+            answer = choose(query, board, left.share, is_late=left.is_late)
             steps += answer.steps
             if not isinstance(answer, Exhausted):
                 question.keep(looks, answer)

@@ -30,6 +30,8 @@ from dra_scheduling.shapes.shape import ExtendedNeed, Shape
 PACKED_RESOURCES = ("cpu", "memory")
 FULL = 1000
 WHOLE_BUDGET = Budget()
+KEPT_LOOKS = 256
+"""Where more nodes than that differ from one another, remembering them costs more than asking them."""
 
 Look = tuple[Face, ...] | bool
 """All that counts of the devices in reach of a node: the faces of its pools, and for pods that ask for none whether
@@ -92,7 +94,9 @@ class Judge:
         need = self._needs.get(standing)
         if need is None:
             found = _need_with_room(shape, state, self._devices)
-            need = self._needs[standing] = Refused(found) if isinstance(found, Refusal) else found
+            need = Refused(found) if isinstance(found, Refusal) else found
+            if len(self._needs) < KEPT_LOOKS:
+                self._needs[standing] = need
         if isinstance(need, Refused):
             return need
         look = self._look_at(state, need)
@@ -101,7 +105,7 @@ class Judge:
         verdict = self._verdicts.get((standing, look))
         if verdict is None:
             verdict = self._judge(state, need, look)
-            if not isinstance(verdict, Unknown):
+            if not isinstance(verdict, Unknown) and len(self._verdicts) < KEPT_LOOKS:
                 self._verdicts[standing, look] = verdict
         return verdict
 
@@ -117,16 +121,21 @@ class Judge:
         if query is None:
             return _fit(shape, state, devices, need)
         found = query.known(look) if isinstance(look, tuple) else None
-        budget = self._budget.after(self.steps)
-        if found is None and budget.is_late():
-            return Unknown(out_of_time([asks[0] for asks in query.asks]), is_postponed=True)
-        found = found or survey(query, state.place, devices.pools, devices.ledger, budget.share)
-        self.steps += found.steps
-        if isinstance(found, Chosen):
-            return _fit(shape, state, devices, need, found)
-        if isinstance(found, Impossible):
-            return Refused(found.refusal)
-        return Unknown(found.refusal, is_postponed=budget.share < budget.each)
+        is_postponed = False
+        if found is None:
+            budget = self._budget.after(self.steps)
+            if budget.is_late():
+                return Unknown(out_of_time([asks[0] for asks in query.asks]), is_postponed=True)
+            found = survey(query, state.place, devices.pools, devices.ledger, budget.share, budget.is_late)
+            self.steps += found.steps
+            is_postponed = budget.share < budget.each
+        match found:
+            case Chosen():
+                return _fit(shape, state, devices, need, found)
+            case Impossible():
+                return Refused(found.refusal)
+            case Exhausted():
+                return Unknown(found.refusal, is_postponed=is_postponed or found.is_late)
 
 
 def find_placement(
