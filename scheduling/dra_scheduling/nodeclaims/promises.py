@@ -44,10 +44,22 @@ def compared(drivers: tuple[str, ...], expanded: Expanded | None, node: str, sli
     return Condition(type=DEVICES_AS_PROMISED, status="False", reason=first, message=text)
 
 
+def has_failed(claim: NodeClaim) -> bool:
+    """Whether the NodeClaim has come up without its devices, or without some of them."""
+    initialized, said = claim.condition(INITIALIZED), claim.condition(DEVICES_AS_PROMISED)
+    is_late = initialized is not None and initialized.status == "False"
+    return is_late or (said is not None and said.status == "False" and said.reason == MISSING)
+
+
+def is_counted(instance_type: InstanceType, claim: NodeClaim) -> bool:
+    """Whether the failure of a NodeClaim of this type is one of those that the type's status speaks of."""
+    return seconds_of(claim.metadata.creation_timestamp) <= _last_failure(instance_type)
+
+
 def failed(instance_type: InstanceType, claim: NodeClaim, now: str) -> ChangeType | None:
     """Return how the type's failures are to be counted after this NodeClaim's, None where it is counted already."""
     status = instance_type.status
-    if seconds_of(claim.metadata.creation_timestamp) <= _last_failure(instance_type):
+    if is_counted(instance_type, claim):
         return None
     failures = status.device_failures + 1
     retry_after = time_of(seconds_of(now) + _pause(failures))

@@ -13,7 +13,11 @@ from dra_scheduling.inventory import MachineTable, nominees_of, requested_driver
 from dra_scheduling.inventory.replacements import is_replacement
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.instancetypes import INSTANCE_TYPE_LABEL, InstanceType
+from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.nodeclaims.names import is_own
+from dra_scheduling.nodeclaims.promises import has_failed, is_counted
 from dra_scheduling.nodeclaims.times import seconds_of
 from dra_scheduling.nodefit.ports import HostPort
 from dra_scheduling.provisioning.asked import Asked
@@ -43,6 +47,10 @@ class Hosts:
         self._owed: dict[str, list[Asked]] = {}
         self._owing: dict[ObjectKey, str] = {}
         self._claims: dict[str, list[ObjectKey]] = {}
+        self._failed: dict[str, list[NodeClaim]] = {}
+        for claim in cluster.inventory.claims.values():
+            if is_own(claim) and has_failed(claim):
+                self._failed.setdefault(claim.metadata.labels.get(INSTANCE_TYPE_LABEL, ""), []).append(claim)
         published = Published(cluster.pools, situation.ready)
         allocator = CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning)
         of_node = OfNode(cluster, allocator) if cluster.features.has(NODE_ALLOCATABLE) else None
@@ -119,10 +127,19 @@ class Hosts:
         mask = 0
         for number, machine in enumerate(table.machines):
             value = self._cluster.inventory.instance_type(machine.instance_type)
-            rest = "" if value is None else value.status.retry_after
-            if rest and seconds_of(rest) > self._now:
+            if value is not None and self._is_distrusted(value):
                 mask |= 1 << number
         return mask
+
+    def _is_distrusted(self, value: InstanceType) -> bool:
+        rest = value.status.retry_after
+        if rest and seconds_of(rest) > self._now:
+            return True
+        # That a machine failed is written first, and what it means for its type then.
+        return any(
+            value.belongs_to(claim.spec.node_class_ref.name) and not is_counted(value, claim)
+            for claim in self._failed.get(value.instance_type, ())
+        )
 
     def _remember_nominated(self, host: PlannedNode) -> None:
         claim = self._cluster.inventory.claims[host.ground.name]
