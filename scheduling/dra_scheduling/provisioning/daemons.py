@@ -24,18 +24,21 @@ from dra_scheduling.shapes.shape import ExtendedNeed
 class Reserved(msgspec.Struct, frozen=True, kw_only=True):
     """What reserving for DaemonSets came to.
 
-    `contested` are the machines, as bits, on which they ask for more than there is, so that nobody can tell what they
-    leave. `steps` are those of the searches. `of_node` is what their devices take of each kind of machine.
+    `holders` are the DaemonSets that have devices of some machine. `contested` are the machines, as bits, on which they
+    ask for more than there is, so that nobody can tell what they leave. `of_node` is what their devices take of each
+    kind of machine. `steps` are those of the searches.
     """
 
     contested: int = 0
     steps: int = 0
     of_node: Mapping[str, Mapping[str, int]] = {}
+    holders: tuple[ObjectKey, ...] = ()
 
 
 class Wish(NamedTuple):
     """What a pod of a DaemonSet asks of machines that serve its extended resources in one way."""
 
+    daemon: ObjectKey
     asked: Asked
     need: ExtendedNeed
     claims: PodClaims
@@ -81,7 +84,8 @@ class Daemons:
                     of_node[name] = plus(of_node.get(name, {}), amounts)
                 there = [key for key in answer.searched if self._cluster.claims.get(key) is not None]
                 self._allocator.reserve(answer, there)
-        return Reserved(contested=contested, steps=steps, of_node=of_node)
+        holders = tuple(dict.fromkeys(wish.daemon for wish in wishes))
+        return Reserved(contested=contested, steps=steps, of_node=of_node, holders=holders)
 
     def _allocate(self, wish: Wish, ground: Ground, requirements: Requirements) -> CandidateAnswer:
         return self._allocator.allocate(wish.claims, ground.candidate(requirements, wish.types), self._budget)
@@ -106,7 +110,7 @@ class Daemons:
                 need = asked.shape.need_on(kind, self._cluster.classes)
                 claims = None if isinstance(need, Refusal) else asked.claims(need)
                 if running and claims is not None and isinstance(need, ExtendedNeed):
-                    yield Wish(asked, need, claims, running)
+                    yield Wish(key, asked, need, claims, running)
 
     def _ask(self, key: ObjectKey) -> Asked | None:
         """Return what pods of the DaemonSet ask for, None where they wait for something else than a node."""

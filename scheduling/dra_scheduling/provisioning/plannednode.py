@@ -18,7 +18,7 @@ from dra_scheduling.nodefit.ports import HostPort, port_refusal
 from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
 from dra_scheduling.nodefit.static import REFUSING_EFFECTS, is_tolerated
 from dra_scheduling.provisioning.asked import Asked
-from dra_scheduling.provisioning.daemons import Daemons
+from dra_scheduling.provisioning.daemons import Daemons, Reserved
 from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.ofnode import OfNode, Shares, beyond, plus
 from dra_scheduling.provisioning.wishes import Variant
@@ -27,6 +27,7 @@ from dra_scheduling.requirements import Requirement, Requirements
 from dra_scheduling.resources import Resources, amount_text
 from dra_scheduling.shapes.shape import ExtendedNeed
 
+MOST_NAMED = 3
 ANY_CHANGE = Wake.NODE | Wake.SUPPLY
 
 
@@ -79,7 +80,7 @@ class PlannedNode:
 
     __slots__ = (
         "_charged",
-        "_contested",
+        "_daemons",
         "_denied",
         "_of_node",
         "devices_kept",
@@ -107,7 +108,7 @@ class PlannedNode:
         self.is_plain = not types & ~ground.table.plain
         """Whether it has no devices. Pods that need none go to such hosts first."""
         self._charged: dict[str, dict[str, int]] = {}
-        self._contested: int | None = None
+        self._daemons: Reserved | None = None
         self._of_node: dict[str, Mapping[str, int]] = {}
 
     def known_refusal(self, asked: Asked, market: Market) -> Refusal | None:
@@ -202,13 +203,19 @@ class PlannedNode:
 
     def _after_daemons(self, market: Market) -> int:
         """Let DaemonSets have their devices before any pod has; return the types that they leave nobody sure of."""
-        if self._contested is None:
-            found = market.daemons.reserve(self.ground, self.requirements, self.types)
-            market.effort.steps += found.steps
-            self.devices_kept |= bool(self.ground.table.daemons(self.types))
-            self._contested = found.contested
-            self._add_of_node(found.of_node)
-        return self._contested
+        if self._daemons is None:
+            self._daemons = market.daemons.reserve(self.ground, self.requirements, self.types)
+            market.effort.steps += self._daemons.steps
+            self.devices_kept |= bool(self._daemons.holders)
+            self._add_of_node(self._daemons.of_node)
+        return self._daemons.contested
+
+    def _beside_daemons(self, refusal: Refusal) -> Refusal:
+        """Return the refusal of devices with who else has some: nobody sees them on a node that is not there."""
+        if self._daemons is None or not self._daemons.holders or Wake.DEVICES not in refusal.wake:
+            return refusal
+        names = ", ".join(map(str, self._daemons.holders[:MOST_NAMED]))
+        return msgspec.structs.replace(refusal, message=f"{refusal.message} besides those of DaemonSet {names}")
 
     def _add_of_node(self, more: Mapping[str, Mapping[str, int]]) -> None:
         for name, amounts in more.items():
@@ -283,7 +290,7 @@ class PlannedNode:
             is_for_all = fitting == self.types and requirements == self.requirements
             if isinstance(answer, Denied) and is_for_all and asked.content and not _is_recorded(asked, market):
                 self._denied.add(asked.content)
-            return answer.refusal
+            return self._beside_daemons(answer.refusal)
         shares: Shares = {}
         if market.of_node is not None:
             shares = market.of_node.shares(asked, need, self.ground, fitting, answer)
