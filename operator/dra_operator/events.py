@@ -3,12 +3,13 @@
 import asyncio
 import hashlib
 from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from http import HTTPStatus
 
 import msgspec
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
+from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
 from dra_operator.api import Api, Json, timestamp
 from dra_operator.kinds import BY_KIND
 from dra_operator.logs import log
@@ -21,9 +22,15 @@ PER_SECOND = 50.0
 AT_ONCE = 300.0
 MAX_WAITING = 500
 """So many notices of one reason wait to be written; more than that a server is too slow for."""
+TURNS = 3
+PAUSE_SECONDS = 1.0
+LONGEST_PAUSE = 5.0
+"""The others wait behind it."""
 MAX_REMEMBERED = 20_000
 MAX_MESSAGE = 1_024
 DEFAULT_NAMESPACE = "default"
+
+Sleep = Callable[[float], Awaitable[None]]
 
 _log = log("events")
 
@@ -88,8 +95,9 @@ class Recorder:
     Every reason has limits of its own: many pods that are bound at once cost nobody the reason why another one waits.
     """
 
-    def __init__(self, api: Api, identity: str, clock: Clock) -> None:
+    def __init__(self, api: Api, identity: str, clock: Clock, *, sleep: Sleep = asyncio.sleep) -> None:
         self._api = api
+        self._sleep = sleep
         self._identity = identity
         self._counts: OrderedDict[str, int] = OrderedDict()
         self._clock = clock
@@ -111,7 +119,7 @@ class Recorder:
             notice = await self._waiting.get()
             self._left[notice.reason] -= 1
             try:
-                await self._write(notice)
+                await self._insist(notice)
             except ApiError as error:
                 EVENTS.labels(notice.reason, "failed").inc()
                 if error.code != HTTPStatus.FORBIDDEN:
@@ -123,6 +131,15 @@ class Recorder:
         if reason not in self._buckets:
             self._buckets[reason] = TokenBucket(rate=PER_SECOND, burst=AT_ONCE, clock=self._clock)
         return self._buckets[reason]
+
+    async def _insist(self, notice: Notice) -> None:
+        for _ in range(TURNS - 1):
+            try:
+                return await self._write(notice)
+            except (ThrottledError, UnclearError) as error:
+                asked = error.retry_after if isinstance(error, ThrottledError) else 0.0
+                await self._sleep(min(LONGEST_PAUSE, max(PAUSE_SECONDS, asked)))
+        return await self._write(notice)
 
     async def _write(self, notice: Notice) -> None:
         name, path = notice.name, f"{notice.collection}/{notice.name}"

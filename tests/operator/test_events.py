@@ -1,6 +1,6 @@
 import pytest
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
+from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
@@ -25,7 +25,11 @@ class World:
     def __init__(self) -> None:
         self.api = ApiInMemory()
         self.clock = ManualClock()
-        self.recorder = Recorder(self.api, "tester", self.clock)
+        self.pauses: list[float] = []
+        self.recorder = Recorder(self.api, "tester", self.clock, sleep=self.pause)
+
+    async def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
 
     async def tell(self, *notices: Notice) -> None:
         for one in notices:
@@ -133,3 +137,13 @@ async def test_events_are_written_in_the_order_in_which_they_were_told(world: Wo
     await world.tell(*(notice(name=f"p-{number}", reason=reason) for number, reason in enumerate(reasons)))
 
     assert [event["reason"] for event in world.events()] == reasons
+
+
+@pytest.mark.parametrize("error", [ThrottledError("create", 429), UnclearError("create", 500)])
+async def test_a_server_that_is_busy_is_asked_again_twice(world: World, error: ApiError) -> None:
+    world.api.faults += [Fault(verb="create", path="/events", error=error) for _ in range(5)]
+
+    await world.tell(notice(name="first"), notice(name="second"))
+
+    assert [event["involvedObject"]["name"] for event in world.events()] == ["second"]
+    assert len(world.pauses) == 4
