@@ -84,10 +84,25 @@ class Mirror:
                 self._changed.wait(min(left, 0.25))
         return answer
 
+    def see(self, kind: str, namespace: str, name: str) -> None:
+        """Waits until an object is seen as it is by now, or no more if it is gone.
+
+        Each kind has a watch of its own: of what was written first the news may come last.
+        """
+        before = self.find(kind, namespace, name)
+        current = self._api.find(kind, name, namespace=namespace)
+
+        def is_seen() -> bool:
+            if current is None:
+                return before is None or self.find(kind, namespace, name) is not before
+            return self._reached[kind] >= _version(current)
+
+        self.until(is_seen, f"the present state of {name} of {kind} to be seen")
+
     def catch_up(self, namespace: str) -> None:
         """Waits until all that has happened in a namespace up to now is seen, in every kind.
 
-        Each kind has a watch of its own: of what was written first the news may come last.
+        It takes a tenth of a second, in which the server makes sure that its lists are true.
         """
         for kind in self._objects:
             listed = self._api.list(kind, namespace=namespace)

@@ -143,9 +143,9 @@ class World:
         return str((self.find_pod(name).get("spec") or {}).get("nodeName") or "")
 
     def bound(self, name: str, *, seconds: float = PATIENCE) -> str:
-        """Waits until a pod is bound and whatever was written before is seen, and returns its node."""
+        """Waits until a pod is bound, and its claims are seen as they are by then, and returns its node."""
         node = self.mirror.until(lambda: self.node_of(name), f"pod {name} to be bound", seconds=seconds)
-        self.mirror.catch_up(self.namespace)
+        self._see_all_of(name)
         return node
 
     def bound_pods(self) -> list[str]:
@@ -177,13 +177,7 @@ class World:
 
     def claim_of(self, pod: str, entry: str = "gpu") -> Json:
         """The claim behind an entry of a pod's `spec.resourceClaims`, as last seen; empty if there is none yet."""
-        found = self.find_pod(pod)
-        spec, status = found.get("spec") or {}, found.get("status") or {}
-        entries = (*(spec.get("resourceClaims") or ()), *(status.get("resourceClaimStatuses") or ()))
-        named = [
-            str(one["resourceClaimName"]) for one in entries if one["name"] == entry and "resourceClaimName" in one
-        ]
-        return self.claim(named[0]) if named else {}
+        return self.claim(_claims_named_by(self.find_pod(pod)).get(entry, ""))
 
     def special_claims(self, pod: str | None = None) -> tuple[Json, ...]:
         """The claims for extended resources, of one pod's name or of all."""
@@ -212,14 +206,14 @@ class World:
         return self.mirror.find(BIND_REQUESTS, self.namespace, pod) or {}
 
     def ended(self, pod: str) -> Json:
-        """Waits until the BindRequest of a pod is carried out and all before is seen, and returns it."""
+        """Waits until the BindRequest of a pod is carried out, and claims are seen as they are by then; returns it."""
 
         def found() -> Json | None:
             request = self.request(pod)
             return request if request and phase_of(request) == "Succeeded" else None
 
         request = self.mirror.until(found, f"the BindRequest of {pod} to be carried out")
-        self.mirror.catch_up(self.namespace)
+        self._see_all_of(pod)
         return request
 
     def failed(self, pod: str) -> Json:
@@ -241,7 +235,7 @@ class World:
         )
 
     def told(self, name: str, reason: str, *texts: str) -> str:
-        """Waits for an Event about an object with all of the texts and for all before, and returns its message."""
+        """Waits for an Event about an object with all of the texts, and for all before it; returns its message."""
 
         def says() -> str:
             messages = [str(event.get("message")) for event in self.events(name, reason)]
@@ -250,6 +244,21 @@ class World:
         message = self.mirror.until(says, f"an event {reason} about {name} with {texts}")
         self.mirror.catch_up(self.namespace)
         return message
+
+    def _see_all_of(self, name: str) -> None:
+        """Waits until a pod, its BindRequest and its claims are seen as they are by now."""
+        self.mirror.see(PODS, self.namespace, name)
+        self.mirror.see(BIND_REQUESTS, self.namespace, name)
+        pod = self.find_pod(name)
+        for claim in {*_claims_named_by(pod).values(), named_special_claim(pod)} - {""}:
+            self.mirror.see(CLAIMS, self.namespace, claim)
+
+
+def _claims_named_by(pod: Json) -> dict[str, str]:
+    """The name of the claim behind each entry of a pod's `spec.resourceClaims`, as far as there is one."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    entries = (*(spec.get("resourceClaims") or ()), *(status.get("resourceClaimStatuses") or ()))
+    return {one["name"]: str(one["resourceClaimName"]) for one in entries if one.get("resourceClaimName")}
 
 
 def devices(claim: Json) -> list[str]:
