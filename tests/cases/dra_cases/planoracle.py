@@ -2,7 +2,8 @@
 
 It reads the words of the world itself. Types have plain devices of the drivers `a` and `b`, and perhaps a device
 plugin; requests are a class and a count; pods have a zone, cpu, tolerations, host ports, and ask for the resource
-`PLUGGED`, which is devices of driver `a` where no plugin serves it. DaemonSets have cpu and tolerations.
+`PLUGGED`, which is devices of driver `a` where no plugin serves it. DaemonSets have cpu and tolerations; where some
+want devices they run everywhere, and no devices are on the network.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +62,8 @@ def has_devices(world: Json, nodes: Sequence[tuple[Sequence[str], str, str]]) ->
         for pod in pods:
             for claim, asked in claims_of(world, pod, kind):
                 claims.setdefault(claim, (asked, set()))[1].add(number)
+        if any(_asks_for_devices(world["pods"][pod]) for pod in pods):
+            claims |= {f"{name} on {number}": (asked, {number}) for name, asked in _of_daemons(world, kind)}
     requests = [(asked, homes) for wanted, homes in claims.values() for asked in wanted]
     return _serve(requests, 0, list(_devices(world, nodes)))
 
@@ -74,6 +77,19 @@ def claims_of(world: Json, pod: str, kind: str) -> Iterator[tuple[str, list[Aske
         yield f"of {pod}", [(one["class"], one["count"]) for one in said["wants"]]
     for name in said.get("claims", []):
         yield name, [(one["class"], one["count"]) for one in world["claims"][name]]
+
+
+def _asks_for_devices(pod: Json) -> bool:
+    return bool(pod.keys() & {"wants", "claims", "asks"})
+
+
+def _of_daemons(world: Json, kind: str) -> Iterator[tuple[str, list[Asked]]]:
+    """Yield what DaemonSets ask for on a type that could serve each of them alone."""
+    for name, said in world.get("daemons", {}).items():
+        asked = [(one["class"], one["count"]) for one in said.get("wants", [])]
+        alone = [(wanted, {0}) for wanted in asked]
+        if asked and _serve(alone, 0, list(_devices(world, [((), kind, "")]))):
+            yield name, asked
 
 
 def _flaws_of(world: Json, made: Json, name: str, *, is_whole: bool = True) -> Iterator[str]:

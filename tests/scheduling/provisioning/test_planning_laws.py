@@ -55,6 +55,16 @@ pods = st.fixed_dictionaries(
     },
 )
 daemons = st.fixed_dictionaries({"cpu": st.just(1)}, optional={"tolerates": st.just([TAINT])})
+# Of devices that are alike nobody can tell which ones a DaemonSet has.
+greedy_daemons = st.fixed_dictionaries(
+    {
+        "cpu": st.just(1),
+        "tolerates": st.just([TAINT]),
+        "wants": st.fixed_dictionaries({"class": st.sampled_from(("a", "b")), "count": st.integers(1, 2)}).map(
+            lambda found: [{"name": "r", **found}]
+        ),
+    }
+)
 slices = st.lists(
     st.fixed_dictionaries(
         {
@@ -85,6 +95,12 @@ def worlds(least: int = 1, most: int = 4) -> st.SearchStrategy[Json]:
             "classes": st.just({"plugged": PLUGGED_CLASS}),
         }
     )
+
+
+def greedy_worlds(most: int = 3) -> st.SearchStrategy[Json]:
+    """Worlds of nodes whose DaemonSets take devices, and none on the network."""
+    some = named("d", greedy_daemons, 1, 3)
+    return st.builds(lambda world, daemons: {**world, "slices": [], "daemons": daemons}, worlds(most=most), some)
 
 
 def wanting_choice(world: Json) -> Json:
@@ -154,6 +170,18 @@ def test_every_pod_has_a_node_claim_or_is_told_why_not(world: Json) -> None:
 @settings(max_examples=200, deadline=None)
 @given(worlds(most=1))
 def test_a_pod_is_refused_exactly_if_no_type_alone_could_serve_it(world: Json) -> None:
+    assert bool(planned(world).makes) == can_be_served(world, "p0")
+
+
+@settings(max_examples=100, deadline=None)
+@given(greedy_worlds())
+def test_every_type_of_every_node_claim_has_devices_for_its_daemons_besides_those_of_its_pods(world: Json) -> None:
+    assert list(flaws(world, planned(world).makes)) == []
+
+
+@settings(max_examples=100, deadline=None)
+@given(greedy_worlds(most=1))
+def test_daemons_keep_a_pod_only_from_types_that_cannot_serve_them_besides_it(world: Json) -> None:
     assert bool(planned(world).makes) == can_be_served(world, "p0")
 
 
