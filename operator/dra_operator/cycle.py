@@ -16,6 +16,7 @@ from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import NewBudget, by_steps, schedule
 from dra_scheduling.disruption import Step
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
+from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, Unschedulable
 from dra_scheduling.model.pods import Pod
@@ -241,6 +242,7 @@ class SchedulerCore:
         before = self._cluster.pod(value.key) if isinstance(value, Pod) else None
         if before is not None and before.metadata.uid != value.metadata.uid:
             self._forget(before.metadata.uid)
+        known = self._cluster.claims.get(value.key) if isinstance(value, ResourceClaim) else None
         wake = self._cluster.apply(value)
         if isinstance(value, BindRequest):
             self._remember(value)
@@ -249,7 +251,7 @@ class SchedulerCore:
         elif isinstance(value, Pod):
             self._note_failure(value.key, now)
             self._look_at(value.key, now)
-        self._wake(value, wake, now)
+        self._wake(value, wake, now, known)
 
     def _removed(self, value: KubernetesObject, now: float) -> None:
         if isinstance(value, Pod):
@@ -260,11 +262,11 @@ class SchedulerCore:
             self._look_at(value.pod_key, now)
         self._wake(value, wake, now)
 
-    def _wake(self, value: KubernetesObject, change: Wake, now: float) -> None:
+    def _wake(self, value: KubernetesObject, change: Wake, now: float, known: ResourceClaim | None = None) -> None:
         if self._provisioner is not None:
             for name in self._provisioner.noticed(value, change, now):
                 self._queue.wake_nominated(name, now)
-        self._queue.wake(change, now)
+        self._queue.wake(change, now, *(each for each in (known, value) if isinstance(each, ResourceClaim)))
 
     def _forget(self, uid: str) -> None:
         self._queue.forget(uid)

@@ -8,10 +8,15 @@ change state. Times are seconds on one clock of the caller's, which is passed in
 import heapq
 from collections.abc import Iterable, Iterator
 from enum import Enum, auto
+from typing import TypeVar
 
 import msgspec
 
+from dra_scheduling.allocation.holdings import special_owner
+from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, OutOfBudget
+from dra_scheduling.model.podclaims import claim_keys
 from dra_scheduling.model.pods import Pod, Turn
 from dra_scheduling.reasons import Wake
 
@@ -24,6 +29,8 @@ PROMPT_TRIES = 5
 RETRY_INTERVAL = 1.0
 # A pod with a node on its way takes what becomes free elsewhere, but need not be quick about it.
 NOMINATED_INTERVAL = 5.0
+
+K = TypeVar("K")
 
 
 def backoff(failures: int) -> float:
@@ -59,6 +66,7 @@ class _Failures:
 
 class _Entry:
     __slots__ = (
+        "claims",
         "is_due",
         "is_nominated",
         "node_claim",
@@ -76,6 +84,7 @@ class _Entry:
         self.pod = pod
         self.state = _State.TAKEN
         self.wake = Wake.NOTHING
+        self.claims: tuple[ObjectKey, ...] = ()
         self.node_claim = ""
         self.is_nominated = False
         self.place = 0
@@ -98,7 +107,17 @@ class _Entry:
 class SchedulingQueue:
     """The pending pods of one scheduler, by UID."""
 
-    __slots__ = ("_by_node_claim", "_by_wake", "_counts", "_entries", "_failures", "_ready", "_tickets", "_timers")
+    __slots__ = (
+        "_by_claim",
+        "_by_node_claim",
+        "_by_wake",
+        "_counts",
+        "_entries",
+        "_failures",
+        "_ready",
+        "_tickets",
+        "_timers",
+    )
 
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
@@ -106,6 +125,7 @@ class SchedulingQueue:
         self._ready: list[tuple[Turn, int, str]] = []
         self._timers: list[tuple[float, int, str]] = []
         self._by_wake: dict[Wake, dict[str, None]] = {}
+        self._by_claim: dict[ObjectKey, dict[str, None]] = {}
         self._by_node_claim: dict[str, dict[str, None]] = {}
         self._counts = dict.fromkeys(_State, 0)
         self._tickets = 0
@@ -150,18 +170,19 @@ class SchedulingQueue:
         self.withdraw(uid)
         self._failures.pop(uid, None)
 
-    def wake(self, change: Wake, now: float) -> None:
-        """Make the pods ready that a change of these kinds could help, at once or in a moment."""
+    def wake(self, change: Wake, now: float, *claim: ResourceClaim) -> None:
+        """Make the pods ready that a change of these kinds could help, at once or in a moment.
+
+        Where it is a claim that changed, `claim` is how it was and how it is: then `Wake.CLAIMS` is for the pods that
+        name it, for the one whose special claim it is, and for no others.
+        """
+        if claim and change & Wake.CLAIMS:
+            change &= ~Wake.CLAIMS
+            for uid in dict.fromkeys(uid for state in claim for uid in self._concerned_by(state)):
+                self._let_try(uid, self._entries[uid], now)
         for mask in [mask for mask in self._by_wake if mask & change]:
             for uid in list(self._by_wake[mask]):
-                entry = self._entries[uid]
-                is_prompt = entry.tries < PROMPT_TRIES and not entry.node_claim
-                again = entry.settled + (NOMINATED_INTERVAL if entry.node_claim else RETRY_INTERVAL)
-                if is_prompt or again <= now:
-                    self._make_ready(uid, entry, now)
-                elif not entry.is_due:
-                    entry.is_due = True
-                    self._set_timer(again, uid, entry)
+                self._let_try(uid, self._entries[uid], now)
 
     def wake_nominated(self, node_claim: str, now: float) -> None:
         """Make the pods ready that wait for this NodeClaim, and only these."""
@@ -198,6 +219,9 @@ class SchedulingQueue:
         pause = backoff(entry.overruns) if entry.overruns else SAFETY_NET
         self._enter(uid, entry, _State.WAITING)
         self._by_wake.setdefault(entry.wake, {})[uid] = None
+        entry.claims = tuple(set(claim_keys(entry.pod).values())) if entry.wake & Wake.CLAIMS else ()
+        for key in entry.claims:
+            self._by_claim.setdefault(key, {})[uid] = None
         entry.is_nominated = isinstance(outcome, Nominated) and bool(outcome.node_claim)
         entry.place = outcome.place if isinstance(outcome, Nominated) else 0
         if isinstance(outcome, Nominated) and outcome.node_claim:
@@ -243,6 +267,24 @@ class SchedulingQueue:
             if self._is_current(ticket, uid):
                 self._make_ready(uid, self._entries[uid], now)
 
+    def _concerned_by(self, claim: ResourceClaim) -> Iterator[str]:
+        """Yield the pods that wait for a change of this claim: by its name, or as the owner of a special claim."""
+        yield from self._by_claim.get(claim.key, ())
+        owner = special_owner(claim)
+        entry = self._entries.get(owner)
+        if entry is not None and entry.state is _State.WAITING and entry.wake & Wake.CLAIMS:
+            yield owner
+
+    def _let_try(self, uid: str, entry: _Entry, now: float) -> None:
+        """Make a waiting pod ready, at once unless it was tried so often that it may wait a moment."""
+        is_prompt = entry.tries < PROMPT_TRIES and not entry.node_claim
+        again = entry.settled + (NOMINATED_INTERVAL if entry.node_claim else RETRY_INTERVAL)
+        if is_prompt or again <= now:
+            self._make_ready(uid, entry, now)
+        elif not entry.is_due:
+            entry.is_due = True
+            self._set_timer(again, uid, entry)
+
     def _make_ready(self, uid: str, entry: _Entry, now: float) -> None:
         failures = self._failures.get(uid)
         if failures is not None and failures.until > now:
@@ -275,23 +317,22 @@ class SchedulingQueue:
 
     def _leave(self, uid: str, entry: _Entry) -> None:
         if entry.state is _State.WAITING:
-            group = self._by_wake[entry.wake]
-            del group[uid]
-            if not group:
-                del self._by_wake[entry.wake]
-            self._leave_node_claim(uid, entry)
-
-    def _leave_node_claim(self, uid: str, entry: _Entry) -> None:
-        name, entry.node_claim = entry.node_claim, ""
-        if name:
-            group = self._by_node_claim[name]
-            del group[uid]
-            if not group:
-                del self._by_node_claim[name]
+            _take_out(self._by_wake, entry.wake, uid)
+            for key in entry.claims:
+                _take_out(self._by_claim, key, uid)
+            if entry.node_claim:
+                _take_out(self._by_node_claim, entry.node_claim, uid)
+            entry.claims, entry.node_claim = (), ""
 
     def _is_current(self, ticket: int, uid: str) -> bool:
         entry = self._entries.get(uid)
         return entry is not None and entry.ticket == ticket
+
+
+def _take_out(groups: dict[K, dict[str, None]], key: K, uid: str) -> None:
+    del groups[key][uid]
+    if not groups[key]:
+        del groups[key]
 
 
 def _read_by_decisions(pod: Pod) -> object:

@@ -9,7 +9,7 @@ from dra_scheduling.model.outcomes import Assignment, Nominated, OutOfBudget, Un
 from dra_scheduling.model.pods import Pod, PodCondition
 from dra_scheduling.queue import PROMPT_TRIES, SAFETY_NET, SchedulingQueue, backoff
 from dra_scheduling.reasons import Wake
-from dra_scheduling.testing import pod
+from dra_scheduling.testing import claim, pod, request
 
 
 def names(pods: Iterable[Pod]) -> list[str]:
@@ -84,6 +84,24 @@ def test_a_pod_that_waits_for_devices_sleeps_through_changes_of_nodes() -> None:
     queue.wake(Wake.NODE | Wake.CLAIMS, now=1)
 
     assert queue.take(1, 10) == ()
+
+
+def test_a_pod_sleeps_through_changes_of_claims_that_it_does_not_name() -> None:
+    queue = waiting_queue(pod("p", claims={"gpu": "mine"}), Wake.CLAIMS)
+
+    queue.wake(Wake.CLAIMS, 1, claim("other"), claim("other", request()))
+    assert queue.take(1, 10) == ()
+    queue.wake(Wake.CLAIMS, 1, claim("mine"))
+
+    assert names(queue.take(1, 10)) == ["p"]
+
+
+def test_a_claim_whose_devices_become_free_wakes_pods_that_do_not_name_it() -> None:
+    queue = waiting_queue(pod("p"), Wake.CLAIMS | Wake.DEVICES)
+
+    queue.wake(Wake.CLAIMS | Wake.DEVICES, 1, claim("other"))
+
+    assert names(queue.take(1, 10)) == ["p"]
 
 
 def test_a_pod_that_waits_for_devices_is_woken_by_a_free_device() -> None:

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle import schedule
 from dra_scheduling.model.base import ObjectMeta
+from dra_scheduling.model.claims import EXTENDED_CLAIM_ANNOTATION, ResourceClaim
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod, PodStatus
+from dra_scheduling.queue import SchedulingQueue
 from dra_scheduling.testing import (
     GPU_CLASS,
     GPU_DRIVER,
@@ -48,6 +50,13 @@ def anew(value: KubernetesObject) -> KubernetesObject:
     return msgspec.structs.replace(value, metadata=msgspec.structs.replace(metadata, uid="another"))
 
 
+def leftover() -> ResourceClaim:
+    """The special claim of an earlier attempt to bind a pod."""
+    plain = claim("leftover", request(), owner=pod("extended"))
+    metadata = msgspec.structs.replace(plain.metadata, annotations={EXTENDED_CLAIM_ANNOTATION: "true"})
+    return msgspec.structs.replace(plain, metadata=metadata)
+
+
 def objects() -> list[Variants]:
     """Every object of the world in all states that it may have, None for its absence."""
     busy = pod("busy", container(requests={"cpu": "63"}, limits={RESOURCE: "1"}))
@@ -71,6 +80,7 @@ def objects() -> list[Variants]:
         (None, busy, bound(busy, "n1"), msgspec.structs.replace(bound(busy, "n1"), status=PodStatus(phase="Failed"))),
         (None, shared, anew(claim("shared", request())), allocated(shared, FAR)),
         (None, own, allocated(own, OWN, selector=on_node("n1")), allocated(own, FAR, selector=on_node("n2"))),
+        (None, leftover(), claim("leftover", request(), owner=pod("extended"))),
     ]
 
 
@@ -99,6 +109,17 @@ def outcome(world: Cluster, item: Pod) -> Outcome:
     return decided
 
 
+def queue_of(outcomes: Sequence[Outcome]) -> SchedulingQueue:
+    """Everyone in it was decided about just now."""
+    made = SchedulingQueue()
+    for one in outcomes:
+        made.offer(one.pod, 0)
+    made.take(0, len(outcomes))
+    for one in outcomes:
+        made.settle(one, 0)
+    return made
+
+
 @given(states, st.data())
 def test_a_change_that_lets_a_pod_fit_wakes_it(
     values: tuple[KubernetesObject | None, ...], data: st.DataObject
@@ -114,8 +135,11 @@ def test_a_change_that_lets_a_pod_fit_wakes_it(
     else:
         return
     fresh = cluster((*values[:number], new, *values[number + 1 :]))
+    waiting = queue_of(before)
+    waiting.wake(wake, 1, *(each for each in (old, new) if isinstance(each, ResourceClaim)))
+    woken = waiting.take(1, len(PODS))
     for item, was in zip(PODS, before, strict=True):
         now = outcome(fresh, item)
         assert type(outcome(world, item)) is type(now)
         if isinstance(now, Assignment) and not isinstance(was, Assignment):
-            assert was.wake & wake, f"{item.key}: {was.message}"
+            assert item in woken, f"{item.key}: {was.message}"
