@@ -20,9 +20,11 @@ $(SYNCED): requirements.lock pyproject.toml
 	@echo "environment: installing $(VENV) from requirements.lock (a minute or two the first time)"
 	@$(PY) -c "" 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip
-	@$(PY) -m pip install --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(PY) -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable .
-	@touch $@
+	@rm -f $@
+	@{ $(PY) -m pip install --disable-pip-version-check --require-hashes -r requirements.lock && \
+		$(PY) -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation --editable . && \
+		touch $@; } | sed -e '/^Requirement already satisfied/d' -e '/^Ignoring /d'
+	@test -e $@
 
 lock: $(SYNCED) ## pin the newest versions that pyproject.toml allows (needs uv)
 	uv pip compile pyproject.toml --group dev --universal --python-version 3.11 --upgrade --quiet \

@@ -15,7 +15,7 @@ DEFAULTS = {"DRA_LEADER_ELECT": "true"}
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT; 0 after a clean stop, 1 after a failure, 2 for settings that cannot be used."""
     try:
-        settings = Settings.from_environment({**DEFAULTS, **os.environ, **_flags(arguments)})
+        settings = Settings.from_environment({**DEFAULTS, **os.environ}, _flags(arguments))
     except SettingsError as error:
         print(error, file=sys.stderr)  # noqa: T201  before there is a log
         return USAGE_ERROR
@@ -37,12 +37,12 @@ def _flags(arguments: Sequence[str] | None) -> Mapping[str, str]:
         parser.add_argument(
             setting.flag,
             f"--dra{setting.flag.removeprefix('-')}",
-            dest=setting.variable,
+            dest=setting.flag,
             metavar="VALUE",
             help=f"{setting.meaning} ({setting.variable}, default: {default or 'none'})",
         )
     given = vars(parser.parse_args(arguments))
-    return {variable: value for variable, value in given.items() if value is not None}
+    return {flag: value for flag, value in given.items() if value is not None}
 
 
 if __name__ == "__main__":

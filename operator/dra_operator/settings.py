@@ -17,7 +17,7 @@ DEFAULT_NAMESPACE = "dra-scheduler-system"
 
 
 class SettingsError(ValueError):
-    """A setting that cannot be used; the text is one line with variable, value and what was expected."""
+    """A setting that cannot be used; the text is one line with variable or flag, value and what was expected."""
 
 
 class Role(StrEnum):
@@ -97,21 +97,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     watch_silence_seconds: float
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> "Settings":
-        """Return the settings that the variables describe.
+    def from_environment(
+        cls, environment: Mapping[str, str] | None = None, flags: Mapping[str, str] | None = None
+    ) -> "Settings":
+        """Return the settings that the variables describe, and `flags` in their place: values by flag.
 
-        Raises `SettingsError` for the first variable whose value cannot be used.
+        Raises `SettingsError` for the first variable or flag whose value cannot be used.
         """
         given = os.environ if environment is None else environment
-        return cls(**{setting.field: _value(setting, given) for setting in SETTINGS})  # type: ignore[arg-type]
+        values = {setting.field: _value(setting, given, flags or {}) for setting in SETTINGS}
+        return cls(**values)  # type: ignore[arg-type]
 
 
-def _value(setting: Setting, given: Mapping[str, str]) -> object:
-    text = given.get(setting.variable, "").strip() or setting.default
+def _value(setting: Setting, given: Mapping[str, str], flags: Mapping[str, str]) -> object:
+    is_flag = setting.flag in flags
+    text = (flags[setting.flag] if is_flag else given.get(setting.variable, "")).strip() or setting.default
     try:
         return setting.parse(text)
     except ValueError as error:
-        raise SettingsError(f"{setting.variable}={text}: {error}") from error
+        told = f"{setting.flag} {text}" if is_flag else f"{setting.variable}={text}"
+        raise SettingsError(f"{told}: {error}") from error
 
 
 def _roles(text: str) -> frozenset[Role]:

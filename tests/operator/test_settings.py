@@ -76,6 +76,10 @@ def test_a_value_that_cannot_be_used_is_named_with_what_was_expected(variable: s
     assert "\n" not in str(refused.value)
 
 
+def test_a_flag_stands_in_place_of_its_variable() -> None:
+    assert Settings.from_environment({"DRA_ROLES": "janitor"}, {"--roles": "binder"}).roles == {Role.BINDER}
+
+
 def test_two_processes_of_one_host_have_different_identities() -> None:
     assert Settings.from_environment({}).identity != Settings.from_environment({}).identity
 
@@ -96,7 +100,7 @@ def test_a_flag_that_cannot_be_used_ends_the_program_with_one_line_and_code_2() 
     refused = run("--roles", "janitor")
 
     assert refused.returncode == 2
-    assert refused.stderr == "DRA_ROLES=janitor: expected a comma list of scheduler, binder, nodeclaims, kwok\n"
+    assert refused.stderr == "--roles janitor: expected a comma list of scheduler, binder, nodeclaims, kwok\n"
 
 
 def test_help_does_not_wait_for_kopf() -> None:

@@ -43,7 +43,8 @@ LOOKS = (
     "kubectl describe pod never-fits -n demo",
     f"{Path(sys.executable).with_name('dra')} explain pod never-fits -n demo",
     "kubectl get nodepools,instancetypes",
-    "kubectl apply -f manifests/samples/new-node.yaml && kubectl get nodeclaims --watch",
+    "kubectl apply --server-side --force-conflicts -f manifests/samples/new-node.yaml",
+    "kubectl get nodeclaims --watch",
 )
 
 
