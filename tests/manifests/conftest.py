@@ -33,8 +33,11 @@ def served(api: ApiClient) -> tuple[str, ...]:
 
 
 @pytest.fixture
-def create(api: ApiClient, served: tuple[str, ...], namespace: str) -> Callable[[Json], Json]:
-    """Creates an object in the test's namespace; what the server does not know is an error."""
+def create(api: ApiClient, served: tuple[str, ...], namespace: str, nobody_else: None) -> Callable[[Json], Json]:
+    """Creates an object in the test's namespace; what the server does not know is an error.
+
+    No role that other tests have left at work acts on it.
+    """
     return lambda document: _send(api, document, namespace, fieldValidation="Strict")
 
 
