@@ -28,6 +28,7 @@ from dra_scheduling.disruption import (
     is_under_way,
     next_decision,
     next_steps,
+    still_replaced,
 )
 from dra_scheduling.disruption.carrying import GIVEN_UP
 
@@ -77,8 +78,9 @@ class Disruptor:
         self._interval = interval
         self._clock = clock
         self._decides_at = self._carries_at = 0.0
-        self._pods: dict[str, frozenset[str]] = {}
+        self._seen: dict[str, frozenset[str]] = {}
         self._changed: dict[str, float] = {}
+        self._since: float | None = None
         self._told = Told()
         self._doubted: dict[str, float] = {}
         self._turn = 0
@@ -149,9 +151,11 @@ class Disruptor:
         )
 
     def _decided(self, outlook: Outlook, now: float) -> tuple[Step, ...]:
+        if self._since is None:
+            self._since = now
         self._note_changes(outlook, now)
         options = WhatIfOptions(now=_moment(now), budget=Budget(is_late=self._end()))
-        unrest = Unrest(changed=self._changed)
+        unrest = Unrest(changed=self._changed, since=self._since)
         started = self._clock()
         kept: list[Kept] = []
         decision = next_decision(outlook, options, unrest=unrest, first=self._turn, most=MOST_NODES, tell=kept.append)
@@ -177,15 +181,17 @@ class Disruptor:
         return self._told.news(kept, now)
 
     def _note_changes(self, outlook: Outlook, now: float) -> None:
-        """Remember when pods came or went, node by node, as far as somebody was looking."""
+        """Remember when pods came or went, or what a node replaces, node by node, as far as somebody was looking."""
         seen: dict[str, frozenset[str]] = {}
         for claim in self._cluster.inventory.claims.values():
             node = claim.status.node_name
             if node in self._cluster.nodes:
-                pods = seen[node] = frozenset(pod.metadata.uid for pod in outlook.moving_from(node))
-                if self._pods.get(node, pods) != pods:
+                pods = frozenset(pod.metadata.uid for pod in outlook.moving_from(node))
+                # Once what it replaces is gone, the pods from there are on their way.
+                seen[node] = pods | still_replaced(self._cluster, claim)
+                if self._seen.get(node, seen[node]) != seen[node]:
                     self._changed[node] = now
-        self._pods = seen
+        self._seen = seen
         self._changed = {node: when for node, when in self._changed.items() if node in seen}
 
     def _end(self) -> Callable[[], bool]:

@@ -19,6 +19,7 @@ DRIFT: Json = {"metadata": {"labels": {"example.com/release": "next"}}}
 
 def oversized(stage: Stage) -> str:
     """A pod with one GPU on a node with four, which was all there was to be had; return the node."""
+    stage.consolidate()
     stage.scene.machine("large", stage.scene.group("gpu", 4), price=4)
     node = stage.pod("train")
     stage.scene.machine("small", stage.scene.group("gpu", 1), price=1)
@@ -39,6 +40,7 @@ def test_a_node_is_replaced_by_a_cheaper_one_which_goes_once_it_is_empty(stage: 
 
 
 def test_a_node_goes_if_its_pods_have_room_on_another(stage: Stage) -> None:
+    stage.consolidate()
     stage.scene.machine("large", stage.scene.group("gpu", 4))
     big, small = stage.pod("big", cpu=9), stage.pod("small", cpu=8)
     assert big != small
@@ -54,6 +56,7 @@ def test_a_node_goes_if_its_pods_have_room_on_another(stage: Stage) -> None:
 
 
 def test_a_budget_without_anything_left_keeps_a_node(stage: Stage) -> None:
+    stage.consolidate()
     stage.scene.machine("large", stage.scene.group("gpu", 4), price=4)
     stage.budget("kept", 0)
     kept, free = stage.pod("kept", cpu=9), stage.pod("free", cpu=9)
@@ -127,7 +130,7 @@ def test_a_node_that_has_lived_long_enough_goes_whatever_budgets_say(stage: Stag
 
 
 def test_nodes_become_one_cheaper_node_once_budgets_let_all_of_them_go(stage: Stage, proxy: Proxy) -> None:
-    stage.change({"nodes": "1"})
+    stage.consolidate({"nodes": "1"})
     stage.scene.machine("small", stage.scene.group("gpu", 1), price=3, capacity={"cpu": 6})
     pods = ("a", "b", "c")
     before = [stage.pod(name, cpu=5) for name in pods]

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from dra_binder.errors import ConflictError, MissingError, UnclearError
-from dra_cases.fleet import Fleet
+from dra_cases.fleet import BORN, Fleet
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operator.api import Json
@@ -17,9 +17,9 @@ from dra_operator.disruption import MOST_TOLD, TOLD_SECONDS, Carried, Disruptor,
 from dra_operator.disruptionwriter import DisruptionWriter
 from dra_operator.events import Notice, Recorder, Severity
 from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
-from dra_scheduling.disruption import Kept, Stay
+from dra_scheduling.disruption import Kept, Record, Stay
 from dra_scheduling.disruption.records import annotated
-from dra_scheduling.inventory.replacements import DISRUPTION
+from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -30,6 +30,8 @@ from dra_scheduling.queue import SchedulingQueue
 from dra_scheduling.wire import key_of, read, write
 
 START = seconds_of("2026-01-02T00:00:00Z")
+WATCHED = 20.0
+"""So long somebody has been looking already."""
 
 
 class Server:
@@ -116,9 +118,11 @@ class World:
         self.fleet.pod("one", "a", gpus=1)
         self.server = Server(self.fleet)
         self.recorder = Listener()
-        self.now = START
+        self.now = START - WATCHED
         self.is_leading = True
         self.restart()
+        self.core.disrupt(self.now)
+        self.now = START
 
     def restart(self) -> None:
         """Forget everything that is not on the server."""
@@ -135,14 +139,18 @@ class World:
         )
 
     async def pass_time(self, seconds: int, *, comes_up: bool = True, restarts: bool = False) -> None:
-        """Let so many seconds pass, second by second; NodeClaims come up at once where they do."""
+        """Let so many seconds pass, second by second; NodeClaims come up at once where they do.
+
+        Where it restarts it does after every write.
+        """
         for _ in range(seconds):
+            before = len(self.server.writes)
             self.now += 1.0
             await self.writer.write(self.core.disrupt(self.now))
             if comes_up:
                 self.bring_up()
             self.move()
-            if restarts:
+            if restarts and len(self.server.writes) > before:
                 self.restart()
 
     def move(self) -> None:
@@ -299,6 +307,32 @@ async def test_a_deletion_that_something_was_written_before_is_thought_over(worl
     await world.writer.write(steps)
 
     assert path in world.server.objects
+
+
+async def test_whoever_has_only_just_begun_to_look_does_not_know_whether_a_node_is_quiet(world: World) -> None:
+    world.restart()
+    await world.pass_time(15)
+    assert world.server.writes == []
+
+    await world.pass_time(20)
+    assert "claim-a" not in world.claims()
+
+
+async def test_a_node_that_has_replaced_another_waits_for_the_pods_from_there() -> None:
+    fleet = Fleet()
+    fleet.node("old")
+    old = fleet.claim_of("old")
+    fleet.cluster.apply(replace(old, metadata=replace(old.metadata, deletion_timestamp=BORN)))
+    record = Record(reason="Drifted", message="", since=BORN, node_claims=("claim-old",), replacements=("claim-new",))
+    fleet.node("new", notes={REPLACES: record.text})
+    core = SchedulerCore(
+        fleet.cluster, SchedulingQueue(), cycle_pods=10, disruptor=Disruptor(fleet.cluster, 10.0, lambda: START)
+    )
+    core.take_in(Lead(is_leading=True), START)
+    assert [core.disrupt(START + seconds) for seconds in (0, 20, 40)] == [()] * 3
+    fleet.remove_node(old)
+
+    assert [bool(core.disrupt(START + seconds)) for seconds in (60, 70, 80)] == [False, False, True]
 
 
 async def test_a_node_whose_pods_came_and_went_a_moment_ago_is_not_quiet(world: World) -> None:

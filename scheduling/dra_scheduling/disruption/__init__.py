@@ -1,6 +1,6 @@
 """Nodes that go: what if they did, which of them should, and what is to be done for that, one write after the other."""
 
-from dra_scheduling.disruption.candidates import Candidate, Kept, Unrest, survey
+from dra_scheduling.disruption.candidates import Candidate, Kept, Unrest, still_replaced, survey
 from dra_scheduling.disruption.carrying import first_steps, is_under_way, next_steps
 from dra_scheduling.disruption.deciding import next_decision
 from dra_scheduling.disruption.methods import Decision, consolidation
@@ -35,5 +35,6 @@ __all__ = [
     "next_steps",
     "record_of",
     "simulate_without",
+    "still_replaced",
     "survey",
 ]

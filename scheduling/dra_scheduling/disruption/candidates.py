@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from dra_scheduling.cluster import Cluster
 from dra_scheduling.disruption.outlook import Outlook
 from dra_scheduling.disruption.protection import is_protected, pod_protection
 from dra_scheduling.disruption.records import RETRY_AFTER, record_of
@@ -31,7 +32,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     `price` is that of its offering by the hour, None if nobody knows. `cost` says how much its going would disturb.
     `protection` says in words what forbids to evict its pods now; `quiet_since` (seconds since 1970) is when a pod came
-    or went last.
+    or went last, as far as that is known: before `watched_since` pods may have gone unseen.
     """
 
     claim: NodeClaim
@@ -42,6 +43,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     cost: float
     protection: str
     quiet_since: float
+    watched_since: float
 
     @property
     def is_spot(self) -> bool:
@@ -57,7 +59,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         """Whether nothing has changed on it for as long as its pool demands before it is consolidated."""
         after = self.pool.spec.disruption.consolidate_after
         seconds = None if after == NEVER else duration_of(after)
-        return seconds is not None and now >= self.quiet_since + max(seconds, SETTLING_SECONDS)
+        is_settled = now >= max(self.quiet_since, self.watched_since) + SETTLING_SECONDS
+        return is_settled and seconds is not None and now >= self.quiet_since + seconds
 
     def is_consolidated(self, now: float) -> bool:
         """Whether its pool demands that it goes if it is not needed, and it was not used a moment ago."""
@@ -77,9 +80,10 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unrest(msgspec.Struct, frozen=True, kw_only=True):
-    """When nodes changed last as somebody saw who was watching (seconds since 1970, by name of the node)."""
+    """When nodes changed last as somebody saw who is watching `since` (seconds since 1970, by name of the node)."""
 
     changed: Mapping[str, float] = {}
+    since: float = 0.0
 
 
 def survey(outlook: Outlook, now: float, unrest: Unrest) -> Iterator[Candidate | Kept]:
@@ -104,6 +108,12 @@ def cannot_be_moved(outlook: Outlook, node: str, now: float) -> str:
 def is_being_bound_to(outlook: Outlook, node: str) -> bool:
     """Whether a pod that has no node yet is on its way to this one."""
     return any(not pod.spec.node_name for pod in outlook.pods_on(node))
+
+
+def still_replaced(cluster: Cluster, claim: NodeClaim) -> frozenset[str]:
+    """Return the names of the NodeClaims that this one stands in for and that are not gone yet."""
+    record = record_of(claim, REPLACES) if REPLACES in claim.metadata.annotations else None
+    return frozenset(record.node_claims).intersection(cluster.inventory.claims) if record is not None else frozenset()
 
 
 def _look_at(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, unrest: Unrest) -> Candidate | Kept | None:
@@ -139,6 +149,7 @@ def _candidate(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, u
         cost=sum(map(_cost_of, moved)) * _lifetime_left(claim, now),
         protection=pod_protection(pods, moved, outlook.cluster.budgets, now),
         quiet_since=max([*times, *map(seconds_of, known), unrest.changed.get(node.name, 0.0)]),
+        watched_since=unrest.since,
     )
 
 
@@ -152,8 +163,7 @@ def _hindrance(outlook: Outlook, claim: NodeClaim, node: Node, now: float) -> st
         pod = outlook.cluster.pod(nominee.key)
         if pod is not None and pod.metadata.uid == nominee.uid and outlook.cluster.is_pending(pod):
             return f"pod {pod.key} is nominated to it"
-    record = record_of(claim, REPLACES)
-    if record is not None and any(name in outlook.cluster.inventory.claims for name in record.node_claims):
+    if still_replaced(outlook.cluster, claim):
         return "it replaces a node that is not gone yet"
     return outlook.held_by_others(node.name)
 

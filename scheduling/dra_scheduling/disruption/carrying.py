@@ -7,7 +7,7 @@ that stands in for it is initialized, and is looked at once more. Only then is i
 from collections.abc import Iterator
 
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.disruption.candidates import cannot_be_moved, is_being_bound_to
+from dra_scheduling.disruption.candidates import cannot_be_moved, is_being_bound_to, still_replaced
 from dra_scheduling.disruption.deciding import expired
 from dra_scheduling.disruption.methods import DRIFTED, EMPTY, Decision
 from dra_scheduling.disruption.outlook import Outlook
@@ -47,15 +47,10 @@ def first_steps(decision: Decision, now: str) -> tuple[Step, ...]:
 
 def is_under_way(cluster: Cluster) -> bool:
     """Whether any decision is to be carried on, so that `next_steps` may have something to say before the next look."""
-    claims = cluster.inventory.claims
-    for claim in claims.values():
-        if DISRUPTION in claim.metadata.annotations and not claim.metadata.is_deleting:
-            return True
-        if REPLACES in claim.metadata.annotations:
-            record = record_of(claim, REPLACES)
-            if record is not None and any(name in claims for name in record.node_claims):
-                return True
-    return False
+    return any(
+        (DISRUPTION in claim.metadata.annotations and not claim.metadata.is_deleting) or still_replaced(cluster, claim)
+        for claim in cluster.inventory.claims.values()
+    )
 
 
 def next_steps(outlook: Outlook, options: WhatIfOptions) -> tuple[Step, ...]:

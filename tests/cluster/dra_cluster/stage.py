@@ -1,4 +1,4 @@
-"""A scene whose nodes may go at once, and pods that are made anew once they were evicted, as their owner would."""
+"""A scene whose nodes may go, and pods that are made anew once they were evicted, as their owner would."""
 
 import pytest
 
@@ -28,7 +28,7 @@ class Stage:
         self.world = scene.world
         self._specs: dict[str, tuple[int, Json]] = {}
         self._numbers: dict[str, int] = {}
-        scene.open_pool(disruption={"consolidateAfter": "0s", "budgets": [EVERY_NODE]})
+        scene.open_pool(disruption={"consolidateAfter": "Never", "budgets": [EVERY_NODE]})
 
     def pod(self, name: str, *, cpu: int = 1, **devices: int) -> str:
         """Creates a pod with so many devices of each kind, or one GPU, and returns the node that it comes to run on."""
@@ -103,6 +103,11 @@ class Stage:
     def life_of(self, node: str) -> str:
         """How long the NodeClaim of a node may live; empty if there is none."""
         return next((one["spec"]["expireAfter"] for one in self.scene.claims() if one["metadata"]["name"] == node), "")
+
+    def consolidate(self, *budgets: Json) -> None:
+        """Lets nodes go at once that are not needed, so many as budgets allow, or all."""
+        disruption = {"consolidateAfter": "0s", "budgets": list(budgets or (EVERY_NODE,))}
+        self.scene.api.patch(path_of(POOLS, self.scene.pool), {"spec": {"disruption": disruption}})
 
     def change(self, *budgets: Json, **template: Json) -> Json:
         """Changes the template of the pool and what it lets go at once, and returns the pool.
