@@ -142,7 +142,8 @@ class Provisioner:
             self._let_go(uid)
             return nominated(outcome.pod, keeper)
         if not self._cluster.inventory.templates():
-            return outcome
+            # A pod may be seen before the NodePool that was there before it.
+            return msgspec.structs.replace(outcome, wake=outcome.wake | Wake.SUPPLY)
         said = self._said.get(uid)
         if said is not None and said.revision == self._revision and now < said.since + REMEMBERED_SECONDS:
             return _both(outcome, said.refused)

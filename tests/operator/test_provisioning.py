@@ -193,11 +193,13 @@ def test_devices_over_the_limit_of_a_claim_may_come_from_a_device_plugin(world: 
     assert pods_of(order) == ["greedy"]
 
 
-def test_where_there_is_no_pool_nobody_waits_for_a_plan() -> None:
+def test_where_there_is_no_pool_nobody_waits_for_a_plan_until_there_is_one() -> None:
     world = World()
-    world.add(cpu_pod("a"))
-
+    world.add(instance_type(), cpu_pod("a"))
     assert names(world.decide(), Unschedulable) == ["a"]
+    world.add(node_pool())
+
+    assert [pods_of(order) for order in world.rest().orders] == [["a"]]
 
 
 def test_a_pod_that_finds_room_meanwhile_needs_no_node(world: World) -> None:
