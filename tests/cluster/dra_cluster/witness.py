@@ -10,6 +10,8 @@ Device = tuple[str, str, str]
 
 SPECIAL = "resource.kubernetes.io/extended-resource-claim"
 ENDED = ("Succeeded", "Failed")
+# How claims of pods begin that are another scheduler's.
+THEIRS = "theirs"
 
 
 class Witness:
@@ -27,12 +29,19 @@ class Witness:
         return [line for device, line in self._seen if device[0] == driver]
 
     def shared_now(self, driver: str) -> list[str]:
-        """A line for each device of the driver that is in two claims at present."""
+        """A line for each device of the driver that is in two claims at present, one of them ours.
+
+        Where one of two claims lets go of a device, kube-scheduler takes it for free and may give it out again.
+        """
         return [
             f"{'/'.join(device)} is in {self._named(uids)}"
             for device, uids in sorted(self._holders.items())
-            if device[0] == driver and len(uids) > 1
+            if device[0] == driver and len(uids) > 1 and not all(map(self._is_theirs, uids))
         ]
+
+    def held_now(self, driver: str) -> int:
+        """How many devices of the driver are in claims at present."""
+        return sum(bool(uids) for device, uids in list(self._holders.items()) if device[0] == driver)
 
     def _observe(self, event: str, claim: Json) -> None:
         uid = claim["metadata"]["uid"]
@@ -46,6 +55,9 @@ class Witness:
             self._holders[device].add(uid)
             if len(self._holders[device]) > 1:
                 self._seen.append((device, f"{'/'.join(device)} was in {self._named(self._holders[device])}"))
+
+    def _is_theirs(self, uid: str) -> bool:
+        return self._names[uid].partition("/")[2].startswith(THEIRS)
 
     def _named(self, uids: Iterable[str]) -> str:
         return " and ".join(sorted(self._names[uid] for uid in uids))
