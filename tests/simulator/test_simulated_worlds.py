@@ -20,6 +20,7 @@ WORLDS = Path(__file__).parent.parent / "scheduling" / "provisioning"
 
 # What the time is nobody says in files: types rest until a moment after the last that was created.
 OF_ANOTHER_TIME = {
+    "a failure that a type has had its rest for keeps nobody from it",
     "a type that failed long ago is tried again",
     "the end of a rest is a moment wherever it was written",
 }
