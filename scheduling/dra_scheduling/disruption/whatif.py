@@ -84,9 +84,12 @@ def simulate_without(cluster: Cluster, nodes: Iterable[str], options: WhatIfOpti
 
 
 class Scenario:
-    """One question: the pods of some nodes, placed anew in order of their priority and size."""
+    """One question: the pods of some nodes, placed anew in order of their priority and size.
 
-    __slots__ = ("_outlook", "_planner", "_pods", "_rooms", "_situation", "_stuck", "moves", "nodes")
+    `relied_on` are the initialized nodes that would take pods of these or of others that are going.
+    """
+
+    __slots__ = ("_outlook", "_planner", "_pods", "_rooms", "_situation", "_stuck", "moves", "nodes", "relied_on")
 
     def __init__(self, outlook: Outlook, nodes: Iterable[str], options: WhatIfOptions = DEFAULT_OPTIONS) -> None:
         cluster = outlook.cluster
@@ -106,6 +109,7 @@ class Scenario:
         self._rooms = Rooms(outlook, self._situation, self._planner.hosts, loosened, options.budget)
         self._stuck: list[Stuck] = []
         self.moves: list[Move] = []
+        self.relied_on: set[str] = set()
         nominated = self._nominated_elsewhere()
         self._place(pod for pod in others if pod.metadata.uid not in nominated)
         self._place(own)
@@ -172,6 +176,7 @@ class Scenario:
         pod = self._pods.get(asked.pod.metadata.uid)
         host = self._rooms.take(asked)
         if host is not None:
+            self.relied_on.add(host.ground.name)
             self._note_move(pod, asked, node=host.ground.name)
             return
         found = self._planner.place(asked)

@@ -1,6 +1,7 @@
 """Which nodes are to go, and which are not."""
 
 import pytest
+from msgspec.structs import replace
 
 from dra_cases.fleet import BORN, DRIVER, NOW, Fleet, Json, claim
 from dra_scheduling.allocation.budget import Budget
@@ -324,6 +325,21 @@ def test_a_node_that_a_pod_is_just_leaving_is_not_empty_yet(now: str, goes: bool
     decision = next_decision(Outlook(fleet.cluster), WhatIfOptions(now=now))
 
     assert (decision is not None) == goes
+
+
+def test_an_empty_node_stays_that_pods_of_a_node_that_goes_will_need() -> None:
+    fleet = Fleet()
+    for name in ("a", "b", "c"):
+        fleet.node(name)
+    fleet.pod("one", "a", gpus=1)
+    claim_of_a = fleet.claim_of("a")
+    fleet.cluster.apply(replace(claim_of_a, metadata=replace(claim_of_a.metadata, deletion_timestamp=BORN)))
+
+    decision = decide(fleet)
+
+    assert decision is not None
+    assert (decision.reason, len(gone(decision))) == ("Empty", 1)
+    assert gone(decision) != ["a"]
 
 
 def test_a_look_that_takes_too_long_ends_without_a_decision() -> None:
