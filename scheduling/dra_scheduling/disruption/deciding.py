@@ -15,7 +15,7 @@ from dra_scheduling.disruption.methods import (
     single_node,
 )
 from dra_scheduling.disruption.outlook import Outlook
-from dra_scheduling.disruption.whatif import WhatIfOptions
+from dra_scheduling.disruption.whatif import WhatIfOptions, needed_nodes
 from dra_scheduling.model.nodeclaims import NEVER, NodeClaim
 from dra_scheduling.nodeclaims.names import is_own
 from dra_scheduling.nodeclaims.times import duration_of, seconds_of
@@ -55,16 +55,18 @@ def next_decision(
 ) -> Decision | None:
     """Return which nodes are to go next, None if none is to. Earlier decisions use budgets up until they are through.
 
+    Nodes stay as long as pods of others that go already will need them.
     `first` says at which of the nodes to begin, `most` how many single ones are looked at: not all every time.
     Where there is no decision, `tell` is told what keeps those nodes for good that were looked at.
     """
     cluster = outlook.cluster
     now = seconds_of(options.now)
     seen = tuple(survey(outlook, now, unrest))
+    needed = needed_nodes(outlook, options)
     kept = [one for one in seen if isinstance(one, Kept) and one.is_lasting]
     search = Search(
         outlook=outlook,
-        candidates=tuple(one for one in seen if isinstance(one, Candidate)),
+        candidates=tuple(one for one in seen if isinstance(one, Candidate) and one.node.name not in needed),
         tallies=tallies(cluster),
         options=options,
         now=now,

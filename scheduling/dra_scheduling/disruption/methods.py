@@ -83,12 +83,13 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def empty_nodes(search: Search) -> Decision | None:
-    """Return the nodes without pods, all that budgets allow; those stay that pods of other nodes that go will need."""
+    """Return the nodes without pods, all that budgets allow."""
     allowance = search.allowance(EMPTY)
-    empty = [one for one in search.candidates if not one.moved and not one.protection and one.is_quiet(search.now)]
-    is_anything_going = bool(empty and search.outlook.situation.closed)
-    needed = Scenario(search.outlook, (), search.options).relied_on if is_anything_going else set()
-    found = [one for one in empty if one.node.name not in needed and allowance.take(one)]
+    found = [
+        one
+        for one in search.candidates
+        if not one.moved and not one.protection and one.is_quiet(search.now) and allowance.take(one)
+    ]
     return _decision(EMPTY, "no pod needs it", found) if found else None
 
 

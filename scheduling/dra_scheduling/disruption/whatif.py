@@ -83,6 +83,11 @@ def simulate_without(cluster: Cluster, nodes: Iterable[str], options: WhatIfOpti
     return Scenario(Outlook(cluster), nodes, options).result()
 
 
+def needed_nodes(outlook: Outlook, options: WhatIfOptions) -> frozenset[str]:
+    """Return the initialized nodes that pods of nodes that go already will need."""
+    return frozenset(Scenario(outlook, (), options).relied_on) if outlook.situation.closed else frozenset()
+
+
 class Scenario:
     """One question: the pods of some nodes, placed anew in order of their priority and size.
 

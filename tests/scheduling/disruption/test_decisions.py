@@ -327,19 +327,33 @@ def test_a_node_that_a_pod_is_just_leaving_is_not_empty_yet(now: str, goes: bool
     assert (decision is not None) == goes
 
 
-def test_an_empty_node_stays_that_pods_of_a_node_that_goes_will_need() -> None:
+def with_a_node_that_goes(*others: str) -> Fleet:
+    """A node with a pod that goes, and others with room for it."""
     fleet = Fleet()
-    for name in ("a", "b", "c"):
-        fleet.node(name)
+    for name in ("a", *others):
+        fleet.node(name, "gpu-2")
     fleet.pod("one", "a", gpus=1)
-    claim_of_a = fleet.claim_of("a")
-    fleet.cluster.apply(replace(claim_of_a, metadata=replace(claim_of_a.metadata, deletion_timestamp=BORN)))
+    going = fleet.claim_of("a")
+    fleet.cluster.apply(replace(going, metadata=replace(going.metadata, deletion_timestamp=BORN)))
+    return fleet
 
-    decision = decide(fleet)
 
+def test_an_empty_node_stays_that_a_pod_of_a_node_that_goes_will_need() -> None:
+    assert decide(with_a_node_that_goes("b")) is None
+
+    decision = decide(with_a_node_that_goes("b", "c"))
     assert decision is not None
     assert (decision.reason, len(gone(decision))) == ("Empty", 1)
-    assert gone(decision) != ["a"]
+
+
+def test_a_node_in_use_stays_that_a_pod_of_a_node_that_goes_will_need() -> None:
+    fleet = with_a_node_that_goes("b")
+    fleet.pod("two", "b", cpu="2")
+    fleet.node("c", "gpu-1")
+    fleet.pod("three", "c", gpus=1)
+    fleet.mark("c", do_not_disrupt="true")
+
+    assert decide(fleet) is None
 
 
 def test_a_look_that_takes_too_long_ends_without_a_decision() -> None:
