@@ -41,10 +41,12 @@ class RegularClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim of `pod.spec.resourceClaims`.
 
     `allocation` is None where the BindRequest says nothing of it: then it must be allocated already. A claim that was
-    generated from a template is usable for its own pod only.
+    generated from a template is usable for its own pod only. `uid` is empty where the BindRequest does not say which
+    claim of that name was decided about.
     """
 
     key: ObjectKey
+    uid: str
     is_generated: bool
     allocation: AllocationResult | None
 
@@ -104,7 +106,7 @@ def make_plan(request: BindRequest, pod: Pod) -> Plan | Stop:
     problem = _problem(spec, pod, keys)
     if problem is not None:
         return GiveUp(f"BindRequest {request.key} is malformed: {problem}")
-    allocations = {entry.name: entry.allocation for entry in spec.resource_claim_allocations}
+    entries = {entry.name: entry for entry in spec.resource_claim_allocations}
     names = claim_names(pod)
     regular: dict[ObjectKey, RegularClaim] = {}
     for reference in pod.spec.resource_claims:
@@ -114,10 +116,12 @@ def make_plan(request: BindRequest, pod: Pod) -> Plan | Stop:
             )
         key = keys.get(reference.name)
         if key is not None and (key not in regular or regular[key].allocation is None):
+            entry = entries.get(reference.name)
             regular[key] = RegularClaim(
                 key=key,
+                uid=entry.claim_uid if entry else "",
                 is_generated=bool(reference.resource_claim_template_name),
-                allocation=allocations.get(reference.name),
+                allocation=entry.allocation if entry else None,
             )
     return Plan(
         pod=pod,

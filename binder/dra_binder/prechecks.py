@@ -69,6 +69,8 @@ def unusable(regular: RegularClaim, claim: ResourceClaim, plan: Plan) -> GiveUp 
     owner = claim.metadata.controller
     if claim.metadata.is_deleting:
         return GiveUp(f"{subject} is being deleted")
+    if regular.uid not in {"", claim.metadata.uid}:
+        return GiveUp(f"{subject} is not the one that was decided about: it was made anew meanwhile")
     if claim.metadata.annotations.get(EXTENDED_CLAIM_ANNOTATION) == "true":
         return GiveUp(f"{subject} is the extended resource claim of a pod, which nobody else may use")
     if regular.is_generated and (owner is None or owner.uid != uid):

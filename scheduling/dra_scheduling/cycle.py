@@ -184,7 +184,7 @@ def _claim_allocations(
     keys: list[ObjectKey] = []
     for item in resolved.claims:
         allocation = item.allocation or planned[item.claim.key]
-        claims.append(ResourceClaimAllocation(item.name, allocation))
+        claims.append(ResourceClaimAllocation(item.name, allocation, item.claim.metadata.uid))
         keys.append(item.claim.key)
     return tuple(claims), tuple(keys)
 

@@ -269,3 +269,15 @@ async def test_devices_promised_to_a_claim_that_is_not_made_yet_are_refused(worl
     reason = await refuse(world, value)
 
     assert reason == f"device {device('gpu-1')} is promised to pod default/older by BindRequest default/older"
+
+
+async def test_a_claim_that_was_made_anew_is_not_given_what_was_decided_for_the_former_one(world: World) -> None:
+    value = world.add_shared(POD)
+    former = world.server.put(claim("shared", request()))
+    (entry,) = value.spec.resource_claim_allocations
+    named = (msgspec.structs.replace(entry, claim_uid=former.metadata.uid),)
+    spec = msgspec.structs.replace(value.spec, resource_claim_allocations=named)
+    metadata = msgspec.structs.replace(former.metadata, uid="uid-of-the-next")
+    world.server.put(msgspec.structs.replace(claim("shared", request(count=2)), metadata=metadata))
+
+    assert "made anew" in await refuse(world, world.server.put(msgspec.structs.replace(value, spec=spec)))

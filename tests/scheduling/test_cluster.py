@@ -11,7 +11,7 @@ from dra_scheduling.model.claims import (
     ResourceClaimStatus,
 )
 from dra_scheduling.model.ids import DeviceID, ObjectKey
-from dra_scheduling.model.outcomes import Assignment
+from dra_scheduling.model.outcomes import Assignment, Unschedulable
 from dra_scheduling.model.pods import Node, Pod, PodStatus
 from dra_scheduling.reasons import Wake
 from dra_scheduling.testing import (
@@ -283,3 +283,25 @@ def test_admin_access_occupies_nothing() -> None:
     allocation = AllocationResult(devices=DeviceAllocationResult(results=(result,)))
     watcher = msgspec.structs.replace(claim("c", request()), status=ResourceClaimStatus(allocation=allocation))
     assert not cluster(watcher).ledger.held
+
+
+def test_a_claim_that_is_made_anew_gets_nothing_of_what_was_decided_for_the_former_one() -> None:
+    world = cluster(claim("shared", request()))
+    former = decide(world, pod("a", claims={"gpu": "shared"}))
+    world.apply(written(former))
+    again = claim("shared", request(count=2))
+    world.apply(msgspec.structs.replace(again, metadata=msgspec.structs.replace(again.metadata, uid="uid-of-the-next")))
+
+    item = pod("b", claims={"gpu": "shared"})
+    world.apply(item)
+    (waiting,) = schedule(world, [item]).outcomes
+    assert isinstance(waiting, Unschedulable)
+    assert "needs 2" in waiting.message
+
+
+def test_pods_that_share_a_claim_are_decided_about_the_same_one() -> None:
+    world = cluster(claim("shared", request()))
+    decided = [decide(world, pod(name, claims={"gpu": "shared"})).claims for name in ("a", "b")]
+
+    assert decided[0] == decided[1]
+    assert decided[0][0].claim_uid == "uid-default-shared"

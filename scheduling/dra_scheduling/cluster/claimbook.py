@@ -4,7 +4,7 @@ The ledger follows the API: a device is taken while any claim, unfinished BindRe
 published or not.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from dra_scheduling.allocation.holdings import held_by, holder_of, special_holder, special_owner
@@ -19,11 +19,15 @@ from dra_scheduling.reasons import Wake
 
 
 class Intent(NamedTuple):
-    """An allocation that a BindRequest or plan of one pod gives to a claim; without a key it is the special claim."""
+    """An allocation that a BindRequest or plan of one pod gives to a claim; without a key it is the special claim.
+
+    Without a `claim_uid` any claim of that name is meant.
+    """
 
     entry: str
     claim: ObjectKey | None
     allocation: AllocationResult
+    claim_uid: str = ""
 
 
 class _Standing(NamedTuple):
@@ -50,7 +54,7 @@ class ClaimBook:
     def __init__(self, ledger: Ledger, pools: PoolIndex, changes: ChangeLog) -> None:
         self._claims: dict[ObjectKey, ResourceClaim] = {}
         self._special: dict[str, set[ObjectKey]] = {}
-        self._intents: dict[ObjectKey, dict[tuple[str, str], AllocationResult]] = {}
+        self._intents: dict[ObjectKey, dict[tuple[str, str], Intent]] = {}
         self._ledger = ledger
         self._pools = pools
         self._changes = changes
@@ -65,12 +69,11 @@ class ClaimBook:
 
     def intended_allocation(self, key: ObjectKey) -> AllocationResult | None:
         """Return the allocation that is on its way to this claim, with its node selector, if there is one."""
-        intents = self._intents.get(key)
-        return next(iter(intents.values())) if intents else None
+        return next((intent.allocation for _, intent in self._intents_for(key)), None)
 
     def intended_consumers(self, key: ObjectKey) -> frozenset[str]:
         """Return the uids of the pods that are about to become consumers of the claim."""
-        return frozenset(pod_uid for pod_uid, _ in self._intents.get(key, ()))
+        return frozenset(pod_uid for pod_uid, _ in self._intents_for(key))
 
     def special_claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...]:
         """Return the special claims that exist for exactly this pod, by name."""
@@ -110,7 +113,7 @@ class ClaimBook:
             holder = special_holder(pod_uid) if intent.claim is None else str(intent.claim)
             freed += self._hold(_intent_source(pod_uid, intent), held_by(holder, intent.allocation))
             if intent.claim is not None:
-                self._intents.setdefault(intent.claim, {})[pod_uid, intent.entry] = intent.allocation
+                self._intents.setdefault(intent.claim, {})[pod_uid, intent.entry] = intent
         return self._help_since(before, intents, freed)
 
     def withdraw(self, pod_uid: str, intents: Collection[Intent]) -> Wake:
@@ -125,6 +128,13 @@ class ClaimBook:
                 if not self._intents[key]:
                     del self._intents[key]
         return self._help_since(before, intents, freed)
+
+    def _intents_for(self, key: ObjectKey) -> Iterator[tuple[str, Intent]]:
+        """Yield what is on its way to the claim, with the pod: another claim that had this name gets nothing more."""
+        claim = self._claims.get(key)
+        for (pod_uid, _), intent in self._intents.get(key, {}).items():
+            if claim is None or intent.claim_uid in {"", claim.metadata.uid}:
+                yield pod_uid, intent
 
     def _prospects(self, intents: Iterable[Intent]) -> list[object]:
         return [self._prospect(intent.claim) for intent in intents if intent.claim is not None]

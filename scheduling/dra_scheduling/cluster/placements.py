@@ -209,7 +209,9 @@ def _intents(
     pod: Pod, claims: tuple[ResourceClaimAllocation, ...], extended: ExtendedResourceClaimAllocation | None
 ) -> tuple[Intent, ...]:
     intents = [
-        Intent(entry.name, key, entry.allocation) for entry in claims if (key := claim_key(pod, entry.name)) is not None
+        Intent(entry.name, key, entry.allocation, entry.claim_uid)
+        for entry in claims
+        if (key := claim_key(pod, entry.name)) is not None
     ]
     if extended is not None:
         intents.append(Intent(SPECIAL_ENTRY, None, extended.allocation))

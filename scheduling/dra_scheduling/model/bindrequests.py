@@ -1,7 +1,7 @@
 """BindRequest (scheduling.run.ai/v1alpha2): a complete decision, written down for the binder to carry out.
 
-Group, fields and meaning are KAI's. `podUID`, `decision`, what claims take of the node, and the status fields
-after `failedAttempts` are additions, all optional.
+Group, fields and meaning are KAI's. `podUID`, `claimUID`, `decision`, what claims take of the node, and the status
+fields after `failedAttempts` are additions, all optional.
 """
 
 from msgspec import field
@@ -24,10 +24,14 @@ class ReceivedGPU(Value, frozen=True):
 
 
 class ResourceClaimAllocation(Value, frozen=True):
-    """The allocation of one claim, keyed by its name in `pod.spec.resourceClaims`."""
+    """The allocation of one claim, keyed by its name in `pod.spec.resourceClaims`.
+
+    `claim_uid` says which claim was decided about: another one of that name may ask for something else.
+    """
 
     name: str
     allocation: AllocationResult = AllocationResult()
+    claim_uid: str = field(default="", name="claimUID")
 
 
 class ExtendedResourceClaimAllocation(Value, frozen=True):
