@@ -25,6 +25,7 @@ from dra_binder.steps import (
     show_in_pod,
     show_taken_of_node,
 )
+from dra_binder.turns import Turns
 from dra_binder.undo import Leftover, release
 from dra_scheduling.model.bindrequests import FAILED, PENDING, SUCCEEDED, BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
@@ -53,13 +54,14 @@ Ending = Bound | Failed | Gone | Unfinished
 
 
 class Binder:
-    """Runs BindRequests over the ports; holds no state, so any number may run at once, one a pod."""
+    """Runs BindRequests over the ports; remembers nothing of them, so any number may run at once, one a pod."""
 
-    __slots__ = ("_ports", "_settings")
+    __slots__ = ("_ports", "_settings", "_turns")
 
     def __init__(self, ports: Ports, settings: BinderSettings = DEFAULTS) -> None:
         self._ports = ports
         self._settings = settings
+        self._turns = Turns()
 
     async def run(self, request: BindRequest, log: FilteringBoundLogger) -> Ending:
         """Bind the pod of the BindRequest or undo everything, and return which.
@@ -70,14 +72,14 @@ class Binder:
         """
         if request.has_ended:
             return Gone(f"BindRequest {request.key} is {request.phase} already")
-        return await _Run(self._ports, self._settings, request, log).to_the_end()
+        return await _Run(self._ports, self._settings, self._turns, request, log).to_the_end()
 
     async def clean(self, leftover: Leftover, log: FilteringBoundLogger) -> None:
         """Undo what a sweep found, unless its pod was bound meanwhile. Raises `ApiError`; to be repeated then."""
         pod = await read_pod(self._ports, leftover.pod)
         if pod is not None and pod.metadata.uid == leftover.uid and pod.spec.node_name:
             return
-        await release(self._ports.claims, leftover, None)
+        await release(self._ports.claims, self._turns, leftover, None)
         log.info(
             "undid the leftovers of an unfinished bind",
             pod=str(leftover.pod),
@@ -88,11 +90,14 @@ class Binder:
 class _Run:
     """One BindRequest on its way. `pod` is the pod as last seen, `claims` what was written for it."""
 
-    __slots__ = ("claims", "failures", "log", "pod", "ports", "request", "settings", "waits_for")
+    __slots__ = ("claims", "failures", "log", "pod", "ports", "request", "settings", "turns", "waits_for")
 
-    def __init__(self, ports: Ports, settings: BinderSettings, request: BindRequest, log: FilteringBoundLogger) -> None:
+    def __init__(
+        self, ports: Ports, settings: BinderSettings, turns: Turns, request: BindRequest, log: FilteringBoundLogger
+    ) -> None:
         self.ports = ports
         self.settings = settings
+        self.turns = turns
         self.request = request
         self.log = log.bind(bindrequest=str(request.key), pod=str(request.pod_key), node=request.spec.selected_node)
         self.pod: Pod | None = None
@@ -220,7 +225,8 @@ class _Run:
             return special
         written = [special] if special is not None else []
         for regular in plan.regular:
-            claim = await reserve_regular(ports, plan, regular, known[regular.key])
+            async with self.turns.at(regular.key):
+                claim = await reserve_regular(ports, plan, regular, known[regular.key])
             if not isinstance(claim, ResourceClaim):
                 return claim
             written.append(claim)
@@ -274,7 +280,7 @@ class _Run:
             if pod.spec.node_name:
                 return pod
         ours = [entry.allocation for entry in self.request.spec.resource_claim_allocations]
-        await release(self.ports.claims, self._leftover(uid), (*ours, *spoiled))
+        await release(self.ports.claims, self.turns, self._leftover(uid), (*ours, *spoiled))
         return pod
 
     def _leftover(self, uid: str) -> Leftover:

@@ -7,6 +7,7 @@ import msgspec
 from dra_binder.allocations import is_reserved_for, released
 from dra_binder.errors import ConflictError, MissingError
 from dra_binder.ports import Claims
+from dra_binder.turns import Turns
 from dra_scheduling.model.claims import CLAIM_FINALIZER, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 
@@ -22,7 +23,7 @@ class Leftover(msgspec.Struct, frozen=True, kw_only=True):
     regular: frozenset[ObjectKey]
 
 
-async def release(claims: Claims, leftover: Leftover, ours: Iterable[AllocationResult] | None) -> None:
+async def release(claims: Claims, turns: Turns, leftover: Leftover, ours: Iterable[AllocationResult] | None) -> None:
     """Delete the pod's special claims and take the pod out of the others.
 
     A claim that nobody else consumes loses its allocation too if that is one of `ours` (None: whatever it is). Nothing
@@ -30,7 +31,8 @@ async def release(claims: Claims, leftover: Leftover, ours: Iterable[AllocationR
     """
     allocations = None if ours is None else tuple(ours)
     for key in sorted(leftover.special | leftover.regular):
-        await _release(claims, key, leftover, allocations)
+        async with turns.at(key):
+            await _release(claims, key, leftover, allocations)
 
 
 async def discard(claims: Claims, claim: ResourceClaim) -> None:

@@ -12,10 +12,11 @@ from dra_binder.conflicts import find_conflict
 from dra_binder.plan import Bound
 from dra_binder.testing.faults import Fault, Rule
 from dra_binder.testing.server import InMemoryClock
+from dra_binder.undo import Leftover
 from dra_binding.world import LOG, NODE, POD, SPECIAL_REQUEST, World, allocation, device
 from dra_scheduling.model.claims import ResourceClaim
-from dra_scheduling.model.ids import PoolKey
-from dra_scheduling.testing import GPU_CLASS, allocated, claim, pod, request
+from dra_scheduling.model.ids import ObjectKey, PoolKey
+from dra_scheduling.testing import GPU_CLASS, NAMESPACE, allocated, claim, pod, request
 
 OURS = device("gpu-1")
 
@@ -210,6 +211,35 @@ async def test_pods_that_share_a_claim_are_bound_at_once_without_losing_an_entry
 
     assert endings == [Bound(NODE)] * 3
     assert sorted(world.consumers("shared")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("lag", [0.0, 2.0])
+async def test_any_number_of_pods_that_share_a_claim_are_bound_at_the_first_attempt(lag: float) -> None:
+    world = World(lag=lag)
+    world.server.put(claim("shared", request()))
+    values = [world.add_shared(f"p{number}") for number in range(40)]
+    world.start()
+
+    endings = await asyncio.gather(*map(world.run, values))
+
+    assert endings == [Bound(NODE)] * 40
+    assert {world.request(value).status.failed_attempts for value in values} == {0}
+
+
+async def test_any_number_of_pods_that_share_a_claim_leave_it_at_the_first_attempt() -> None:
+    world = World()
+    world.server.put(claim("shared", request()))
+    values = [world.add_shared(f"p{number}") for number in range(40)]
+    world.start()
+    await asyncio.gather(*map(world.run, values))
+    left = frozenset({ObjectKey(NAMESPACE, "shared")})
+    for value in values:
+        world.delete_pod(value.metadata.name)
+
+    leftovers = [Leftover(pod=one.pod_key, uid=one.pod_uid, special=frozenset(), regular=left) for one in values]
+    await asyncio.gather(*(world.binder.clean(leftover, LOG) for leftover in leftovers))
+
+    assert world.consumers("shared") == []
 
 
 SIDES = st.tuples(
