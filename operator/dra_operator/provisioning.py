@@ -31,7 +31,7 @@ from dra_scheduling.provisioning import (
     was_never_launched,
 )
 from dra_scheduling.queue import backoff
-from dra_scheduling.reasons import FoldedReason, Wake
+from dra_scheduling.reasons import FoldedReason, Wake, told_once
 from dra_scheduling.wire import KubernetesObject
 
 MOST_PODS = 2_000
@@ -378,10 +378,11 @@ def _failed(pod: Pod) -> Unschedulable:
 
 
 def _both(outcome: Unschedulable, said: Unschedulable | OutOfBudget) -> Unschedulable:
+    reasons = (*outcome.reasons, *said.reasons)
     return msgspec.structs.replace(
         outcome,
-        message=f"{outcome.message}; {said.message}",
-        reasons=(*outcome.reasons, *said.reasons),
+        message=told_once(f"{outcome.message}; {said.message}", reasons),
+        reasons=reasons,
         wake=outcome.wake | said.wake,
     )
 

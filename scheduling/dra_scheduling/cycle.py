@@ -236,4 +236,4 @@ def _waiting(pod: Pod, refusal: Refusal) -> Waiting:
 
 
 def _whole_pod(refusal: Refusal) -> tuple[FoldedReason, ...]:
-    return tuple(FoldedReason(reason=item.reason, message=item.message, nodes=0) for item in fold([refusal]))
+    return tuple(msgspec.structs.replace(item, nodes=0) for item in fold([refusal]))

@@ -36,7 +36,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
     `message` holds nothing that differs from node to node, so that equal refusals fold into one; `found` is the
     one figure that may differ (for example the number of free devices), shown for the nearest miss. `details` say
-    what else is true of that node, for example why matching devices were left out.
+    what else is true of that node, for example why matching devices were left out. `asides` are parts of the message
+    that a line has once, however many of its reasons hold them.
     """
 
     reason: str
@@ -45,6 +46,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     found: int | None = None
     found_text: str = ""
     details: tuple[str, ...] = ()
+    asides: tuple[str, ...] = ()
 
 
 class FoldedReason(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +55,7 @@ class FoldedReason(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     message: str
     nodes: int
+    asides: tuple[str, ...] = ()
 
 
 def fold(refusals: Iterable[Refusal]) -> tuple[FoldedReason, ...]:
@@ -70,21 +73,37 @@ def fold(refusals: Iterable[Refusal]) -> tuple[FoldedReason, ...]:
         if best is None or _nearness(refusal) > _nearness(best):
             nearest[key] = refusal
     ordered = sorted(counts, key=lambda key: (-counts[key], key))
-    return tuple(FoldedReason(reason=key[0], message=_sentence(nearest[key]), nodes=counts[key]) for key in ordered)
+    return tuple(
+        FoldedReason(reason=key[0], message=_sentence(nearest[key]), nodes=counts[key], asides=nearest[key].asides)
+        for key in ordered
+    )
+
+
+def nearest_of(refusals: Iterable[Refusal]) -> Refusal:
+    """Return the one of equal refusals that holds most nearly, or says most."""
+    return max(refusals, key=_nearness)
 
 
 def one_line(folded: tuple[FoldedReason, ...], nodes: int) -> str:
     """Return the sentence that a person reads on a pending pod: `0/5 nodes fit: on 3: insufficient cpu; ...`."""
     whole_pod = [reason.message for reason in folded if reason.nodes == 0]
     if whole_pod:
-        return "; ".join(whole_pod)
+        return told_once("; ".join(whole_pod), folded)
     if not nodes:
         return "0/0 nodes fit: the cluster has no nodes"
     shown = [f"on {reason.nodes}: {reason.message}" for reason in folded[:SHOWN_REASONS]]
     rest = sum(reason.nodes for reason in folded[SHOWN_REASONS:])
     if rest:
         shown.append(f"on {rest}: {len(folded) - SHOWN_REASONS} other reasons")
-    return f"0/{nodes} nodes fit: {'; '.join(shown)}"
+    return told_once(f"0/{nodes} nodes fit: {'; '.join(shown)}", folded)
+
+
+def told_once(text: str, reasons: Iterable[FoldedReason]) -> str:
+    """Return a line that was made of these reasons without the repetitions of their asides."""
+    for aside in dict.fromkeys(aside for reason in reasons for aside in reason.asides):
+        head, found, tail = text.partition(aside)
+        text = head + found + tail.replace(aside, "")
+    return text
 
 
 def _nearness(refusal: Refusal) -> tuple[int, int, tuple[str, ...]]:

@@ -14,6 +14,7 @@ from dra_scheduling.provisioning import Nomination, keeper_of
 from dra_scheduling.reasons import FoldedReason, Refusal, fold
 from dra_scheduling.shapes.shape import Shape
 from dra_simulator.stories.changes import single_changes
+from dra_simulator.stories.held import Held, held_by
 from dra_simulator.stories.nodes import NodeGroup, NodeView, folded, view_of
 from dra_simulator.supply.views import SupplyStory, supply_story
 
@@ -35,7 +36,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """What stands against a pod as such, and what every node says at the moment when the pod is decided.
 
     `outcome` is what became of the pod in the end, in words. There is no nearest miss where a node takes the pod.
-    `supply` is what nodes to be say, where one could help.
+    `supply` is what nodes to be say, where one could help. `devices` are those of a pod that is bound.
     """
 
     pod: Pod
@@ -44,6 +45,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     nodes: tuple[NodeGroup, ...] = ()
     nearest_miss: NearestMiss | None = None
     supply: SupplyStory | None = None
+    devices: tuple[Held, ...] = ()
 
 
 class Listener:
@@ -93,7 +95,8 @@ def explain_with_supply(cluster: Cluster, pod: Pod, now: str) -> Story:
 def explain(cluster: Cluster, pod: Pod) -> Story:
     """Return the story of a pod, as the cluster is now; nothing is changed by asking."""
     if not cluster.is_pending(pod):
-        return Story(pod=pod, outcome=_standing(cluster, pod))
+        held = held_by(cluster, pod) if pod.spec.node_name and not pod.is_finished else ()
+        return Story(pod=pod, outcome=_standing(cluster, pod), devices=held)
     shape = shape_of(cluster, pod)
     if isinstance(shape, Refusal):
         return Story(pod=pod, reasons=fold([shape]))

@@ -72,7 +72,7 @@ def test_a_pod_that_no_type_serves_says_what_nodes_and_pools_say(planning: Plann
     planning.instance_type("gpus", gpu=8)
     pod_with(planning, "greedy", shared(planning, "nine", 9))
 
-    planning.world.pending("greedy", "nodes fit", f"; no new node: NodePool {planning.pool}: ", "needs 9 matching")
+    planning.world.pending("greedy", "nodes fit", "; no new node: ", planning.pool, "needs 9 matching")
     assert planning.claims() == []
 
 

@@ -171,7 +171,7 @@ def test_a_pod_that_no_type_serves_is_told_so_and_makes_no_node(world: World) ->
     assert plans.orders == ()
     nodes, _, supply = said(plans).partition("; ")
     assert nodes.startswith("0/1 nodes fit: on 1: insufficient cpu, needs 100")
-    assert supply == "no new node: NodePool general: insufficient cpu, needs 100"
+    assert supply == "no new node: NodePool general: insufficient cpu, needs 100 (8 free at most)"
 
 
 def test_a_pod_that_nothing_can_help_is_not_planned_for(world: World) -> None:

@@ -1,6 +1,6 @@
 from itertools import permutations
 
-from dra_scheduling.reasons import Refusal, Wake, fold, one_line
+from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line, told_once
 
 
 def refusal(*, found: int, details: tuple[str, ...] = ()) -> Refusal:
@@ -42,3 +42,22 @@ def test_a_message_is_one_line_whatever_it_quotes() -> None:
 
     expected = "selector device.driver == 'a' && true: no device matches (no such key: model)"
     assert one_line(fold([quoting]), 1) == f"0/1 nodes fit: on 1: {expected}"
+
+
+def test_a_line_has_an_aside_once() -> None:
+    aside = ", selector device.driver == 'a'"
+    said = [
+        Refusal(reason="R", message=f"claim c (class g{aside}): {end}", wake=Wake.NODE, asides=(aside,))
+        for end in ("no device matches", "needs 2 free devices")
+    ]
+
+    assert one_line(fold(said), 2) == (
+        f"0/2 nodes fit: on 1: claim c (class g{aside}): needs 2 free devices; "
+        "on 1: claim c (class g): no device matches"
+    )
+
+
+def test_two_asides_are_told_once_each() -> None:
+    reasons = [FoldedReason(reason="R", message="", nodes=1, asides=(aside,)) for aside in (", a", ", b")]
+
+    assert told_once("x, a; y, b; x, a; y, b", reasons) == "x, a; y, b; x; y"

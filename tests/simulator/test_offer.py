@@ -19,5 +19,5 @@ def test_a_choice_is_narrowed_once_however_often_it_is_asked_for() -> None:
 def test_failures_are_counted_once_and_the_first_is_told() -> None:
     offer = Offer(SLICES)
     failures = offer.failures(offer.everything, FAILING)
-    assert failures == Failures(3, "no such key: nothing")
+    assert failures == Failures(3, "no such key: nothing (there is numa)")
     assert offer.failures(offer.everything, FAILING) is failures

@@ -35,7 +35,7 @@ def too_large(asks: Sequence[Ask], wanted: Sequence[int]) -> Conflict | None:
                 if total > MAX_DEVICES_PER_CLAIM:
                     break
             claimed = sum(wanted[index] for index in members)
-            refusal = too_many_devices(asks[members[0]].claim.name, claimed)
+            refusal = too_many_devices(asks[members[0]].claim.title, claimed)
             return Conflict(tuple(enough), refusal, wanted_of, MAX_DEVICES_PER_CLAIM)
     return None
 

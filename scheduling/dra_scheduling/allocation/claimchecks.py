@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
+import msgspec
+
 from dra_scheduling.cel import CompileError, compile_derivation
 from dra_scheduling.features import (
     ADMIN_ACCESS,
@@ -37,6 +39,26 @@ TOO_MANY_DEVICES = "TooManyDevices"
 Asked = ExactDeviceRequest | DeviceSubRequest
 
 
+class Title(msgspec.Struct, frozen=True):
+    """What messages call a claim. Where nobody wrote it as such, `words` say what each request is for, and for whom."""
+
+    name: str
+    words: Mapping[str, tuple[str, str]] = {}
+
+    @property
+    def text(self) -> str:
+        """The claim in words."""
+        return self.name if self.words else f'claim "{self.name}"'
+
+    def of(self, request: str) -> str:
+        """Return a request in words."""
+        return " of ".join(self.words.get(request, ())) or f'{self.text} request "{request}"'
+
+
+Called = str | Title
+"""A claim by its name, or what it is called instead."""
+
+
 class Given(NamedTuple):
     """What a claim is held against."""
 
@@ -45,7 +67,7 @@ class Given(NamedTuple):
 
 
 def first_refusal(
-    name: str,
+    name: Called,
     spec: ResourceClaimSpec,
     classes: Mapping[str, DeviceClass],
     features: Features = DEFAULT_FEATURES,
@@ -55,7 +77,7 @@ def first_refusal(
 
 
 def alternative_refusal(
-    claim: str, request: str, asked: Asked, classes: Mapping[str, DeviceClass], features: Features
+    claim: Called, request: str, asked: Asked, classes: Mapping[str, DeviceClass], features: Features
 ) -> Refusal | None:
     """Return what keeps one alternative (or the only one) of a request from every node, or None.
 
@@ -65,11 +87,10 @@ def alternative_refusal(
     return next(chain(_malformed(claim, request, asked, given), _hopeless(claim, request, asked, given)), None)
 
 
-def subject(claim: str, request: str = "", class_name: str = "") -> str:
+def subject(claim: Called, request: str = "", class_name: str = "") -> str:
     """Return how messages call a claim, a request of it, and the request's class."""
-    text = f'claim "{claim}"'
-    if request:
-        text += f' request "{request}"'
+    title = claim if isinstance(claim, Title) else Title(claim)
+    text = title.of(request) if request else title.text
     return f"{text} (class {class_name})" if class_name else text
 
 
@@ -81,7 +102,7 @@ def selector_texts(asked: Asked, device_class: DeviceClass) -> tuple[SelectorTex
     )
 
 
-def too_many_devices(claim: str, wanted: int) -> Refusal:
+def too_many_devices(claim: Called, wanted: int) -> Refusal:
     """Return the refusal of a claim that needs more devices than an allocation can hold."""
     return Refusal(
         reason=TOO_MANY_DEVICES,
@@ -99,7 +120,7 @@ def names_of(asked: DeviceClaim) -> list[str]:
     return names
 
 
-def _refusals(name: str, asked: DeviceClaim, given: Given) -> Iterator[Refusal]:
+def _refusals(name: Called, asked: DeviceClaim, given: Given) -> Iterator[Refusal]:
     names = names_of(asked)
     if len(set(names)) < len(names):
         yield _invalid(subject(name), "two of its requests, or two alternatives of one, have the same name")
@@ -120,7 +141,7 @@ def _at_least(request: DeviceRequest) -> int:
     return min(one.wanted if one.mode == EXACT_COUNT else 0 for one in asked)
 
 
-def _of_request(name: str, request: DeviceRequest, given: Given) -> Iterator[Refusal]:
+def _of_request(name: Called, request: DeviceRequest, given: Given) -> Iterator[Refusal]:
     if request.exactly is not None:
         yield from _malformed(name, request.name, request.exactly, given)
         yield from _hopeless(name, request.name, request.exactly, given)
@@ -136,7 +157,7 @@ def _of_request(name: str, request: DeviceRequest, given: Given) -> Iterator[Ref
         yield from (refusal for refusal in hopeless if refusal is not None)
 
 
-def _malformed(claim: str, name: str, asked: Asked, given: Given) -> Iterator[Refusal]:
+def _malformed(claim: Called, name: str, asked: Asked, given: Given) -> Iterator[Refusal]:
     """Yield what is wrong with the request itself, which makes the claim invalid."""
     where = subject(claim, name)
     if isinstance(asked, ExactDeviceRequest) and asked.admin_access and not given.features.has(ADMIN_ACCESS):
@@ -169,7 +190,7 @@ def _of_capacity(where: str, asked: Asked, features: Features) -> Iterator[Refus
             yield _invalid(where, f"it asks for {amount} of the capacity {capacity}, expected no negative amount")
 
 
-def _hopeless(claim: str, name: str, asked: Asked, given: Given) -> Iterator[Refusal]:
+def _hopeless(claim: Called, name: str, asked: Asked, given: Given) -> Iterator[Refusal]:
     """Yield what keeps a well-formed request from every node; another alternative may still be served."""
     where = subject(claim, name)
     device_class = given.classes.get(asked.device_class_name)
@@ -204,7 +225,9 @@ def _not_compiled(error: CompileError) -> str:
     return f"does not compile: {problem} (line {error.line}, column {error.column})"
 
 
-def _of_constraint(name: str, constraint: DeviceConstraint, names: list[str], features: Features) -> Iterator[Refusal]:
+def _of_constraint(
+    name: Called, constraint: DeviceConstraint, names: list[str], features: Features
+) -> Iterator[Refusal]:
     attributes = (constraint.match_attribute, constraint.distinct_attribute)
     if sum(attribute is not None for attribute in attributes) != 1:
         yield _invalid(
@@ -215,7 +238,7 @@ def _of_constraint(name: str, constraint: DeviceConstraint, names: list[str], fe
     yield from _of_names(name, "constraint", constraint.requests, names)
 
 
-def _of_names(name: str, part: str, used: tuple[str, ...], names: list[str]) -> Iterator[Refusal]:
+def _of_names(name: Called, part: str, used: tuple[str, ...], names: list[str]) -> Iterator[Refusal]:
     for unknown in (used_name for used_name in used if used_name not in names):
         yield _invalid(subject(name), f'a {part} names request "{unknown}", which the claim does not have')
 

@@ -5,7 +5,14 @@ from enum import Enum
 
 import msgspec
 
-from dra_scheduling.allocation.claimchecks import Asked, alternative_refusal, first_refusal, selector_texts
+from dra_scheduling.allocation.claimchecks import (
+    Asked,
+    Called,
+    Title,
+    alternative_refusal,
+    first_refusal,
+    selector_texts,
+)
 from dra_scheduling.cel import Derivation, compile_derivation
 from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.claims import (
@@ -85,10 +92,15 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 class ParsedClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim that can be searched for; `config` is its own, without that of classes."""
 
-    name: str
+    title: Title
     requests: tuple[ParsedRequest, ...]
     rules: tuple[Rule, ...] = ()
     config: tuple[DeviceClaimConfiguration, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What tables and messages call the claim."""
+        return self.title.name
 
     def config_of(self, chosen: Sequence[Alternative]) -> tuple[DeviceAllocationConfiguration, ...]:
         """Return what an allocation carries for the chosen alternatives, one a request: of classes, then of the claim.
@@ -120,7 +132,7 @@ class ParsedClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_claim(
-    name: str,
+    name: Called,
     spec: ResourceClaimSpec,
     classes: Mapping[str, DeviceClass],
     features: Features = DEFAULT_FEATURES,
@@ -134,11 +146,12 @@ def parse_claim(
         return refusal
     asked = spec.devices
     requests = tuple(_request(name, request, classes, features) for request in asked.requests)
-    return ParsedClaim(name=name, requests=requests, rules=tuple(_rules(asked, requests)), config=asked.config)
+    title = name if isinstance(name, Title) else Title(name)
+    return ParsedClaim(title=title, requests=requests, rules=tuple(_rules(asked, requests)), config=asked.config)
 
 
 def _request(
-    claim: str, request: DeviceRequest, classes: Mapping[str, DeviceClass], features: Features
+    claim: Called, request: DeviceRequest, classes: Mapping[str, DeviceClass], features: Features
 ) -> ParsedRequest:
     if request.exactly is not None:
         only = _alternative(request.name, request.exactly, classes)

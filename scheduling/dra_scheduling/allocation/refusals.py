@@ -35,6 +35,7 @@ def no_match(ask: Ask, board: Board) -> Refusal:
     return Refusal(
         reason=NO_MATCH,
         message=f"{subject_of([ask])}: no device matches",
+        asides=asides_of([ask]),
         wake=Wake.SLICES | Wake.CLASSES | Wake.NODE,
         details=details_of(ask.alternative.wish, board),
     )
@@ -49,6 +50,7 @@ def too_few(asks: Sequence[Ask], wanted: int, found: int, board: Board) -> Refus
     return Refusal(
         reason=NOT_ENOUGH,
         message=f"{subject_of(asks)}: {verb} {devices(wanted, 'matching', 'free')}{tail}",
+        asides=asides_of(asks),
         wake=ANY_DEVICE_CHANGE,
         found=found,
         found_text="at most {found} free",
@@ -61,6 +63,7 @@ def not_all_free(ask: Ask, matching: int, free: int) -> Refusal:
     return Refusal(
         reason=NOT_ALL,
         message=f"{subject_of([ask])}: wants all matching devices, and some of them are taken",
+        asides=asides_of([ask]),
         wake=ANY_DEVICE_CHANGE,
         found=free,
         found_text=f"at most {{found}} of {matching} free",
@@ -72,6 +75,7 @@ def not_all_supported(ask: Ask, board: Board) -> Refusal:
     return Refusal(
         reason=NOT_SUPPORTED,
         message=f"{subject_of([ask])}: wants all matching devices, and some of them cannot be handed out",
+        asides=asides_of([ask]),
         wake=Wake.SLICES | Wake.CLASSES,
         details=details_of(ask.alternative.wish, board),
     )
@@ -82,6 +86,7 @@ def pool_in_doubt(ask: Ask, pools: Sequence[NodePool]) -> Refusal:
     return Refusal(
         reason=POOL_BROKEN,
         message=f"{subject_of([ask])}: wants all matching devices, and a pool that may hold some is not usable",
+        asides=asides_of([ask]),
         wake=Wake.SLICES | Wake.CLASSES,
         details=tuple(problem_of(pool) for pool in pools[:SHOWN]),
     )
@@ -93,6 +98,7 @@ def constraint_not_met(asks: Sequence[Ask], attribute: str, wanted: int, largest
     return Refusal(
         reason=CONSTRAINT,
         message=f"{subject_of(asks)}: {verb} {devices(wanted, 'free')} with one {attribute}",
+        asides=asides_of(asks),
         wake=ANY_DEVICE_CHANGE,
         found=largest,
         found_text="the largest free group has {found}",
@@ -105,6 +111,7 @@ def too_few_values(asks: Sequence[Ask], attribute: str, wanted: int, found: int)
     return Refusal(
         reason=CONSTRAINT,
         message=f"{subject_of(asks)}: {verb} {devices(wanted, 'free')} with different {attribute}",
+        asides=asides_of(asks),
         wake=ANY_DEVICE_CHANGE,
         found=found,
         found_text="the free devices have {found} values",
@@ -118,6 +125,7 @@ def counters_short(asks: Sequence[Ask], proof: Overdraft) -> Refusal:
         return Refusal(
             reason=COUNTERS,
             message=f"{subject_of(asks)}: {verb} {devices(proof.wanted, 'free')}, more than shared counters allow",
+            asides=asides_of(asks),
             wake=ANY_DEVICE_CHANGE,
             found=proof.left,
             found_text="there is room for {found}",
@@ -126,6 +134,7 @@ def counters_short(asks: Sequence[Ask], proof: Overdraft) -> Refusal:
     return Refusal(
         reason=COUNTERS,
         message=f"{subject_of(asks)}: {verb} {wanted} of the shared counter {proof.counter} at least",
+        asides=asides_of(asks),
         wake=ANY_DEVICE_CHANGE,
         found=proof.left,
         found_text=f"{Quantity(proof.left, Family.BINARY)} is left",
@@ -138,6 +147,7 @@ def capacity_short(asks: Sequence[Ask], capacity: str) -> Refusal:
     return Refusal(
         reason=NOT_ENOUGH,
         message=f"{subject_of(asks)}: {verb} more of the capacity {capacity} than the devices have left",
+        asides=asides_of(asks),
         wake=ANY_DEVICE_CHANGE,
     )
 
@@ -147,6 +157,7 @@ def bundles_missing(asks: Sequence[Ask], attribute: str, wanted: int, found: int
     return Refusal(
         reason=CONSTRAINT,
         message=f"{subject_of(asks)}: need {wanted} sets of free devices with one {attribute} each",
+        asides=asides_of(asks),
         wake=ANY_DEVICE_CHANGE,
         found=found,
         found_text="the free devices form at most {found}",
@@ -160,6 +171,7 @@ def attribute_missing(ask: Ask, attribute: str, candidates: int, board: Board) -
     return Refusal(
         reason=CONSTRAINT,
         message=f"{subject_of([ask])}: no matching free device has attribute {attribute}, which a constraint compares",
+        asides=asides_of([ask]),
         wake=ANY_DEVICE_CHANGE,
         details=tuple(
             f"its expression failed on {devices(count)}: {text}" for text, count in errors.most_common(SHOWN)
@@ -206,24 +218,30 @@ def not_in_time(asks: Sequence[Ask]) -> Refusal:
 def subject_of(asks: Sequence[Ask]) -> str:
     """Return how messages call requests of one claim, or of several."""
     first = asks[0]
+    title = first.claim.title
     if len(asks) == 1:
-        return subject(first.claim.name, first.alternative.name, _wish(first))
+        return subject(title, first.alternative.name, f"{first.alternative.class_name}{''.join(asides_of(asks))}")
     if any(ask.claim_index != first.claim_index for ask in asks):
         return claims_of(asks)
-    return f"{subject(first.claim.name)} requests {quoted(ask.alternative.name for ask in asks)}"
+    if title.words:
+        owners = dict.fromkeys(title.words[ask.alternative.name][1] for ask in asks)
+        return f"{title.text} of {listed([*owners])}"
+    return f"{title.text} requests {quoted(ask.alternative.name for ask in asks)}"
 
 
-def _wish(ask: Ask) -> str:
-    """Return the class of a request and the selectors of its own, cut where they are long."""
-    selectors = " ".join(" and ".join(ask.alternative.selectors).split())
+def asides_of(asks: Sequence[Ask]) -> tuple[str, ...]:
+    """Return what `subject_of` says of the selectors of a request's own, cut where they are long."""
+    selectors = " ".join(" and ".join(asks[0].alternative.selectors).split()) if len(asks) == 1 else ""
     shown = selectors if len(selectors) <= SHOWN_SELECTOR else f"{selectors[:SHOWN_SELECTOR]}..."
-    return f"{ask.alternative.class_name}, selector {shown}" if shown else ask.alternative.class_name
+    return (f", selector {shown}",) if shown else ()
 
 
 def claims_of(asks: Sequence[Ask]) -> str:
     """Return how messages call the claims of these requests."""
-    names = list({ask.claim_index: ask.claim.name for ask in asks}.values())
-    return subject(names[0]) if len(names) == 1 else f"claims {quoted(names)}"
+    titles = list({ask.claim_index: ask.claim.title for ask in asks}.values())
+    if len(titles) == 1:
+        return titles[0].text
+    return f"claims {listed([title.text.removeprefix('claim ') for title in titles])}"
 
 
 def quoted(names: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping
 from types import MappingProxyType
 
+from dra_scheduling.allocation.claimchecks import Called
 from dra_scheduling.allocation.claimspecs import ParsedClaim
 from dra_scheduling.allocation.outcomes import Answer
 from dra_scheduling.allocation.query import Query
@@ -14,7 +15,7 @@ from dra_scheduling.model.slices import DeviceClass
 from dra_scheduling.reasons import Refusal
 
 MAX_KEPT_ANSWERS = 16_384
-NO_NAMES: Mapping[ObjectKey, str] = MappingProxyType({})
+NO_NAMES: Mapping[ObjectKey, Called] = MappingProxyType({})
 
 
 class Question:
@@ -51,7 +52,7 @@ class PodClaims:
         claims: Iterable[ResourceClaim],
         classes: Mapping[str, DeviceClass],
         features: Features = DEFAULT_FEATURES,
-        names: Mapping[ObjectKey, str] = NO_NAMES,
+        names: Mapping[ObjectKey, Called] = NO_NAMES,
     ) -> None:
         self.claims = tuple({claim.key: claim for claim in claims}.values())
         self._classes = classes

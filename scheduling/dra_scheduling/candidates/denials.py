@@ -11,7 +11,7 @@ from dra_scheduling.candidates.claims import Question
 from dra_scheduling.candidates.outcomes import Pruned
 from dra_scheduling.candidates.validation import ALL_PRUNED, TOO_MANY, in_words
 from dra_scheduling.pools import NodePool
-from dra_scheduling.reasons import SHOWN_REASONS, Refusal, Wake, fold
+from dra_scheduling.reasons import SHOWN_REASONS, Refusal, Wake, fold, told_once
 
 TYPE_LOST = "InstanceTypeLost"
 
@@ -26,7 +26,7 @@ def denied(pruned: Sequence[Pruned], question: Question, published: Sequence[Nod
     if len(refusals) == 1:
         return first
     folded = fold(refusals)
-    shown = "; ".join(f"on {one.nodes}: {one.message}" for one in folded[:SHOWN_REASONS])
+    shown = told_once("; ".join(f"on {one.nodes}: {one.message}" for one in folded[:SHOWN_REASONS]), folded)
     wake = Wake.NOTHING
     for refusal in refusals:
         wake |= refusal.wake
@@ -34,6 +34,7 @@ def denied(pruned: Sequence[Pruned], question: Question, published: Sequence[Nod
         reason=folded[0].reason,
         message=f"no instance type can satisfy the allocation, 0/{len(refusals)} fit: {shown}",
         wake=wake,
+        asides=tuple(dict.fromkeys(aside for one in folded for aside in one.asides)),
     )
 
 

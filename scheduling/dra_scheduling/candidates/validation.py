@@ -9,6 +9,7 @@ from dra_scheduling.allocation.claimchecks import (
     INVALID_CLASS,
     TOO_MANY_DEVICES,
     UNSUPPORTED,
+    Called,
 )
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.features import PRIORITIZED_LIST, Features
@@ -29,7 +30,7 @@ OF_POOLS = {INVALID: "invalid", INCOMPLETE: "incomplete"}
 
 
 def validated(
-    name: str, spec: ResourceClaimSpec, classes: Mapping[str, DeviceClass], features: Features
+    name: Called, spec: ResourceClaimSpec, classes: Mapping[str, DeviceClass], features: Features
 ) -> ParsedClaim | Refusal:
     """Return the claim ready for a search, or the refusal that holds for every candidate."""
     parsed = parse_claim(name, spec, classes, features)

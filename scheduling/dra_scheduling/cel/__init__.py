@@ -6,6 +6,7 @@ Derivation; `evaluate` asks it about one DeviceView at a time.
 
 from dra_scheduling.cel.device import AttributeValue, DeviceView
 from dra_scheduling.cel.errors import CelErrorKind, CompileError, EvaluationError
+from dra_scheduling.cel.hints import error_text
 from dra_scheduling.cel.program import (
     Derivation,
     Program,
@@ -26,5 +27,6 @@ __all__ = [
     "admission_problem",
     "compile_derivation",
     "compile_selector",
+    "error_text",
     "estimate_cost",
 ]

@@ -1,5 +1,6 @@
 """The two ways a selector can go wrong: it does not compile, or it fails on one device."""
 
+from collections.abc import Collection
 from enum import Enum
 
 _SHOWN = 160
@@ -42,12 +43,17 @@ class CelErrorKind(Enum):
 
 
 class EvaluationError(Exception):
-    """An expression that compiled but fails on the device it was evaluated for."""
+    """An expression that compiled but fails on the device it was evaluated for.
+
+    Where a map has nothing under a name, `key` is that name and `names` are those of the map.
+    """
 
     def __init__(self, kind: CelErrorKind, message: str) -> None:
         super().__init__(kind, message)
         self.kind = kind
         self.message = message
+        self.key = ""
+        self.names: Collection[str] | None = None
 
     def __str__(self) -> str:
         return self.message

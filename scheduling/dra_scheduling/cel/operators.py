@@ -168,7 +168,10 @@ def index(container: Value, key: Value) -> Value:
         return _item(container, key)
     elif kind is Maybe:
         return optional_index(container, key)
-    raise no_such_key(key)
+    error = EvaluationError(CelErrorKind.NO_SUCH_KEY, f"no such key: {key}")
+    if kind in MAPS and key.__class__ is str:
+        error.key, error.names = key, container
+    raise error
 
 
 def optional_index(container: Value, key: Value) -> Maybe:
@@ -195,8 +198,3 @@ def _position(key: Value) -> int:
     if isinstance(key, int | float) and not isinstance(key, bool) and key % 1 == 0:
         return int(key)
     raise EvaluationError(CelErrorKind.OTHER, f"unsupported index in list: {key}")
-
-
-def no_such_key(key: Value) -> EvaluationError:
-    """Return the error for a value that has nothing under `key`."""
-    return EvaluationError(CelErrorKind.NO_SUCH_KEY, f"no such key: {key}")

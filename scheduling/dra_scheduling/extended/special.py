@@ -19,10 +19,14 @@ from dra_scheduling.reasons import Refusal, Wake
 
 
 class SpecialClaim(msgspec.Struct, frozen=True):
-    """What the special claim asks for, in order of name, and which request serves which container's resource."""
+    """What the special claim asks for, in order of name, and which request serves which container's resource.
+
+    `words` say of each request by name for what it is, and whose.
+    """
 
     requests: tuple[DeviceRequest, ...] = ()
     mappings: tuple[ContainerExtendedResourceRequest, ...] = ()
+    words: tuple[tuple[str, tuple[str, str]], ...] = ()
 
 
 class _Need(msgspec.Struct, frozen=True):
@@ -48,14 +52,22 @@ def special_claim(pod: Pod, dra: Mapping[str, str]) -> SpecialClaim:
     """
     requests: list[DeviceRequest] = []
     mappings: list[ContainerExtendedResourceRequest] = []
+    words: list[tuple[str, tuple[str, str]]] = []
     for resource, class_name in sorted(dra.items()):
-        shares = _share_out(*_needs(pod, resource))
+        lasting, passing = _needs(pod, resource)
+        shares = _share_out(lasting, passing)
+        words += (
+            (need.request, (f"extended resource {resource}", f'container "{need.container}"'))
+            for need in (*lasting, *passing)
+            if need.request in shares.counts
+        )
         requests += (_request(name, class_name, count) for name, count in shares.counts.items())
         mappings += (
             ContainerExtendedResourceRequest(container_name=container, resource_name=resource, request_name=request)
             for container, request in shares.served
         )
-    return SpecialClaim(tuple(sorted(requests, key=lambda request: request.name)), tuple(mappings))
+    ordered = sorted(requests, key=lambda request: request.name)
+    return SpecialClaim(requests=tuple(ordered), mappings=tuple(mappings), words=tuple(words))
 
 
 def limit_refusal(claim: SpecialClaim) -> Refusal | None:

@@ -225,13 +225,21 @@ class MachineTable:
                 most[name] = max(most.get(name, 0), amount)
         return Resources(most)
 
+    def most(self, name: str, mask: int) -> int:
+        """Return the most of a resource (base units) that any machine of a set has room for."""
+        amounts, masks = self._steps(name)
+        return next((amount for amount, having in zip(amounts[::-1], masks[::-1], strict=True) if having & mask), 0)
+
     def _having(self, name: str, amount: int) -> int:
+        amounts, masks = self._steps(name)
+        place = bisect_left(amounts, amount)
+        return masks[place] if place < len(masks) else 0
+
+    def _steps(self, name: str) -> tuple[list[int], list[int]]:
         known = self._at_least.get(name)
         if known is None:
             known = self._at_least[name] = self._ladder(name)
-        amounts, masks = known
-        place = bisect_left(amounts, amount)
-        return masks[place] if place < len(masks) else 0
+        return known
 
     def _ladder(self, name: str) -> tuple[list[int], list[int]]:
         """Return the distinct amounts of a resource in ascending order, each with the machines that have as much."""

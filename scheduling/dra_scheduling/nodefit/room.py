@@ -1,6 +1,7 @@
 """Room: what the pod takes, held against what the node has left."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.resources import PODS, Resources, amount_text
@@ -22,6 +23,12 @@ def _refusal(name: str, wanted: int, left: int, offered: int) -> Refusal:
     wake = Wake.NODE if offered < wanted else Wake.NODE | Wake.ROOM
     if name == PODS:
         return Refusal(reason="TooManyPods", message="too many pods", wake=wake)
+    return insufficient(name, wanted, left, wake)
+
+
+@lru_cache(maxsize=4096)
+def insufficient(name: str, wanted: int, left: int, wake: Wake) -> Refusal:
+    """Return the refusal of who has too little `left` of a resource (base units)."""
     found = max(left, 0)
     return Refusal(
         reason="InsufficientResource",

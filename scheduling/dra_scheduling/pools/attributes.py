@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable
 
-from dra_scheduling.cel import AttributeValue, Derivation, EvaluationError
+from dra_scheduling.cel import AttributeValue, Derivation, EvaluationError, error_text
 from dra_scheduling.model.slices import Device, DeviceAttribute
 from dra_scheduling.pools.views import device_view
 from dra_scheduling.semver import Version
@@ -49,10 +49,11 @@ def derivation_error(device: Device, driver: str, source: AttributeSource) -> st
     """Return why an expression gives the device no value; empty if it does."""
     if isinstance(source, str):
         return ""
+    view = device_view(driver, device)
     try:
-        source.evaluate(device_view(driver, device))
+        source.evaluate(view)
     except EvaluationError as error:
-        return str(error)
+        return error_text(error, view)
     return ""
 
 

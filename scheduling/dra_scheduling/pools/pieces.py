@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dra_scheduling.cel import DeviceView, EvaluationError, Program
+from dra_scheduling.cel import DeviceView, EvaluationError, Program, error_text
 from dra_scheduling.features import (
     BINDING_CONDITIONS,
     COMPATIBILITY_GROUPS,
@@ -236,10 +236,11 @@ class Piece:
 
     def error_text(self, program: Program, number: int) -> str:
         """Return why the program fails on the device; empty if it does not."""
+        view = device_view(self.key.driver, self.devices[number])
         try:
-            program.evaluate(device_view(self.key.driver, self.devices[number]))
+            program.evaluate(view)
         except EvaluationError as error:
-            return str(error)
+            return error_text(error, view)
         return ""
 
     def _evaluate(self, program: Program, asked: int) -> tuple[int, int]:

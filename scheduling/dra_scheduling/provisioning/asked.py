@@ -5,6 +5,7 @@ from collections.abc import Hashable
 import msgspec
 from msgspec.structs import replace
 
+from dra_scheduling.allocation.claimchecks import Called
 from dra_scheduling.allocation.holdings import special_holder
 from dra_scheduling.candidates import PodClaims
 from dra_scheduling.extended.classes import ClassIndex
@@ -66,12 +67,12 @@ class Asked:
         if known is not None:
             return known
         claims = [_with_allocation(item) for item in self.resolved.claims]
-        names = {item.claim.key: display_name(item) for item in self.resolved.claims}
+        names: dict[ObjectKey, Called] = {item.claim.key: display_name(item) for item in self.resolved.claims}
         if need.special is not None and need.special.requests:
             special = special_of(self.pod, need.special)
             claims.append(special)
             if need.query is not None:
-                names[special.key] = need.query.claims[-1].name
+                names[special.key] = need.query.claims[-1].title
         if not claims:
             return None
         found = PodClaims(claims, self._classes.classes, self._features, names)

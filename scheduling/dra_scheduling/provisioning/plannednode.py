@@ -16,6 +16,7 @@ from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.ports import HostPort, port_refusal
 from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
+from dra_scheduling.nodefit.room import insufficient
 from dra_scheduling.nodefit.static import REFUSING_EFFECTS, is_tolerated
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.daemons import Daemons, Reserved
@@ -24,7 +25,7 @@ from dra_scheduling.provisioning.ofnode import OfNode, Shares, beyond, plus
 from dra_scheduling.provisioning.wishes import Variant
 from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.requirements import Requirement, Requirements
-from dra_scheduling.resources import Resources, amount_text
+from dra_scheduling.resources import Resources
 from dra_scheduling.shapes.shape import ExtendedNeed
 
 MOST_NAMED = 3
@@ -339,9 +340,9 @@ class PlannedNode:
     def _no_room(self, types: int, need: Resources) -> Refusal:
         table = self.ground.table
         for name, amount in need.items():
-            if not types & table.fitting({name: self.used.get(name, 0) + amount}):
-                text = f"insufficient {name}, needs {amount_text(name, amount)}"
-                return _refusal("InsufficientResource", text, more=Wake.ROOM)
+            used = self.used.get(name, 0)
+            if not types & table.fitting({name: used + amount}):
+                return insufficient(name, amount, table.most(name, types) - used, ANY_CHANGE | Wake.ROOM)
         return _refusal("InsufficientResource", "no instance type has room for all that the pod requests")
 
     def _has_choice(self, types: int, requirements: Requirements) -> bool:

@@ -28,8 +28,9 @@ from dra_scheduling.provisioning.nodeclaims import claim_name, extended, written
 from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
 from dra_scheduling.provisioning.plannednode import Market, PlannedNode, Seat
 from dra_scheduling.provisioning.situation import Situation
+from dra_scheduling.provisioning.speakers import NODE_POOL, Speaker, told
 from dra_scheduling.provisioning.wishes import Variant
-from dra_scheduling.reasons import SHOWN_REASONS, FoldedReason, Refusal, Wake, fold
+from dra_scheduling.reasons import SHOWN_REASONS, Refusal, Wake, fold, told_once
 from dra_scheduling.resources import CPU, PODS
 
 NO_NODE_POOL = Refusal(reason="NoNodePool", message="there is no NodePool that could make one", wake=Wake.SUPPLY)
@@ -77,11 +78,12 @@ class _Tried:
 
     def __init__(self) -> None:
         self.next_host: dict[tuple[int, bool | None], int] = {}
-        self.refusals: dict[tuple[int, str], Refusal] = {}
+        self.refusals: dict[tuple[int, Speaker], Refusal] = {}
 
-    def note(self, number: int, where: str, refusal: Refusal) -> None:
-        """Remember why hosts of a kind refuse the variant of that number."""
-        self.refusals[number, where] = msgspec.structs.replace(refusal, message=f"{where}: {refusal.message}")
+    def told(self) -> tuple[Refusal, ...]:
+        """Return what is held against the last variant: one that was given up in the end is of no interest."""
+        last = max((number for number, _ in self.refusals), default=0)
+        return told((who, refusal) for (number, who), refusal in self.refusals.items() if number == last)
 
 
 class Planner:
@@ -167,9 +169,7 @@ class Planner:
             )
             if found is not None:
                 return found
-        # What was held against a wish that was given up in the end is of no interest.
-        last = max((number for number, _ in tried.refusals), default=0)
-        return tuple(one for (number, _), one in tried.refusals.items() if number == last) or (NO_NODE_POOL,)
+        return tried.told() or (NO_NODE_POOL,)
 
     def _in_vain(self, asked: Asked) -> Refusal | None:
         """Return that a node made for the pod is of no use to it, where another one is promised to be no different.
@@ -210,7 +210,7 @@ class Planner:
                     tried.next_host[number, is_plain] = place
                     return self._take(host, asked, seat, market)
                 if host.ground.origin in {Origin.SETTING_UP, Origin.PLANNED}:
-                    tried.note(number, host.ground.origin.value, seat)
+                    tried.refusals[number, Speaker(host.ground.origin.value)] = seat
             place += 1
             tried.next_host[number, is_plain] = place
         return None
@@ -235,8 +235,8 @@ class Planner:
 
     def _on_new_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         for template in self._cluster.inventory.templates():
-            where = f"NodePool {template.name}"
-            if (number, where) in tried.refusals:
+            speaker = Speaker(NODE_POOL, template.name)
+            if (number, speaker) in tried.refusals:
                 continue
             host = self._new_host(template, asked)
             seat = host if isinstance(host, Refusal) else self._open(host, asked, variant)
@@ -250,7 +250,7 @@ class Planner:
             if isinstance(seat, Refusal):
                 if isinstance(host, PlannedNode):
                     host.let_go(self._hosts.market)
-                tried.note(number, where, seat)
+                tried.refusals[number, speaker] = seat
         return None
 
     def _new_host(self, template: PoolTemplate, asked: Asked) -> PlannedNode | Refusal:
@@ -331,13 +331,13 @@ def _supply(reason: str, message: str) -> Refusal:
 def _unplaced(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable | OutOfBudget:
     # In the order in which hosts were asked, so that the NodePool of most weight is never among the "other reasons".
     sentences = (one for refusal in refusals for one in fold((refusal,)))
-    folded = tuple(FoldedReason(reason=one.reason, message=one.message, nodes=0) for one in sentences)
+    folded = tuple(msgspec.structs.replace(one, nodes=0) for one in sentences)
     wake = Wake.SUPPLY | Wake.POD
     for refusal in refusals:
         wake |= refusal.wake
     shown = [one.message for one in folded[:SHOWN_REASONS]]
     if len(folded) > SHOWN_REASONS:
         shown.append(f"{len(folded) - SHOWN_REASONS} other reasons")
-    message = "no new node: " + "; ".join(shown)
+    message = told_once("no new node: " + "; ".join(shown), folded)
     is_unknown = any(one.reason == OUT_OF_BUDGET for one in refusals)
     return (OutOfBudget if is_unknown else Unschedulable)(pod=pod, message=message, reasons=folded, wake=wake)

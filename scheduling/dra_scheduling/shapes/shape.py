@@ -8,6 +8,7 @@ from collections import OrderedDict
 
 import msgspec
 
+from dra_scheduling.allocation.claimchecks import Title
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.allocation.query import Query
 from dra_scheduling.extended.choice import Split, extended_names, split
@@ -91,7 +92,7 @@ class Shape:
         if refusal is not None:
             return refusal
         spec = ResourceClaimSpec(devices=DeviceClaim(requests=special.requests))
-        parsed = parse_claim(_special_name(choice), spec, classes.classes)
+        parsed = parse_claim(Title(_special_name(choice), dict(special.words)), spec, classes.classes)
         if isinstance(parsed, Refusal):
             return parsed
         return ExtendedNeed(node=choice.node, special=special, query=Query((*self.claims, parsed)))

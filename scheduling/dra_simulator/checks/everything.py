@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from dra_scheduling.extended.choice import extended_names
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.base import OwnerReference
@@ -11,12 +12,13 @@ from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
+from dra_scheduling.podrequests import pod_requests
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.checks.classes import class_remarks
 from dra_simulator.checks.findings import Finding, Remark, Remarks, Severity
 from dra_simulator.checks.fitting import Fitting
 from dra_simulator.checks.offer import Offer
-from dra_simulator.checks.pods import Surroundings, pod_remarks
+from dra_simulator.checks.pods import CONTAINERS, Surroundings, pod_remarks
 from dra_simulator.checks.pools import pool_remarks
 from dra_simulator.checks.requests import Input, claim_remarks
 from dra_simulator.checks.slices import slice_remarks
@@ -54,7 +56,7 @@ class _Checks:
         self._supply = Supply(world, features)
         promised = (piece for _, one in sorted(self._supply.expanded.items()) for piece in one.slices)
         self._given = Input(self._index.classes, Offer((*slices, *promised), features))
-        self._fitting = Fitting(world, self._index.classes, features, self._supply)
+        self._fitting = Fitting(world, self._index, features, self._supply)
         self._of_pools = pool_remarks(slices, features)
         self._published = devices_of(slices)
         self._around = Surroundings.of(world, self._index, self._supply.cluster.inventory.offers)
@@ -85,7 +87,10 @@ class _Checks:
             case NodePool():
                 yield from self._supply.pool_remarks(value)
             case Pod() if _is_first_of_its_kind(value, self._owners):
-                yield from pod_remarks(value, self._around)
+                remarks = list(pod_remarks(value, self._around))
+                yield from remarks
+                if extended_names(pod_requests(value)) and not any(one.path == CONTAINERS for one in remarks):
+                    yield from self._fitting.pod_remarks(value)
 
     def _of_claim(self, wanting: str, spec: ResourceClaimSpec, path: str) -> Remarks:
         """Yield what is wrong with a spec; `wanting` names the claim unless it has its devices already."""

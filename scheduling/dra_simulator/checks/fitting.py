@@ -1,27 +1,37 @@
 """Claims that no node of the input, or made by it, could ever serve: the allocator asked with every device free."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from dra_scheduling.allocation.allocator import survey
-from dra_scheduling.allocation.claimchecks import INVALID_CLAIM
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.claimchecks import INVALID_CLAIM, Called
+from dra_scheduling.allocation.claimspecs import parse_claim
 from dra_scheduling.allocation.outcomes import Impossible
 from dra_scheduling.allocation.query import Query
 from dra_scheduling.candidates import Budget, Candidate, CandidateAllocator, Denied, PodClaims, Published
+from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.features import Features
+from dra_scheduling.inventory.supply import in_base_units
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimSpec
-from dra_scheduling.model.pods import Node
-from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
+from dra_scheduling.nodefit.room import insufficient
+from dra_scheduling.podclaims import ResolvedClaims
 from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.reasons import Refusal, fold, one_line
+from dra_scheduling.provisioning.asked import special_of
+from dra_scheduling.provisioning.speakers import NODE_POOL, Speaker, told
+from dra_scheduling.reasons import Refusal, Wake, fold, one_line, told_once
+from dra_scheduling.shapes.shape import ExtendedNeed, Shape
 from dra_scheduling.wire import write_value
 from dra_simulator.admission import HOSTNAME
 from dra_simulator.checks.findings import Remarks, error, warning
-from dra_simulator.checks.supply import Supply
+from dra_simulator.checks.pods import CONTAINERS
+from dra_simulator.checks.supply import Supply, Types
 from dra_simulator.complete import World
+
+OF_ROOM = frozenset({"ResourceNotServed", "InsufficientResource"})
 
 
 class Fitting:
@@ -30,10 +40,11 @@ class Fitting:
     What they serve is remembered: many want the same.
     """
 
-    __slots__ = ("_classes", "_features", "_ledger", "_places", "_pools", "_served", "_supply")
+    __slots__ = ("_classes", "_features", "_index", "_ledger", "_nodes", "_places", "_pools", "_served", "_supply")
 
-    def __init__(self, world: World, classes: Mapping[str, DeviceClass], features: Features, supply: Supply) -> None:
-        self._classes = classes
+    def __init__(self, world: World, index: ClassIndex, features: Features, supply: Supply) -> None:
+        self._index = index
+        self._classes = index.classes
         self._features = features
         self._ledger = Ledger()
         self._pools = PoolIndex(features)
@@ -43,6 +54,7 @@ class Fitting:
         for rule in world.of(DeviceTaintRule):
             self._pools.apply_rule(rule)
         self._places = tuple(_places(world.of(Node), slices)) if slices else ()
+        self._nodes = {node.name: in_base_units(node.status.allocatable.items()) for node in world.of(Node)}
         self._served: set[str] = set()
         self._supply = supply
 
@@ -56,49 +68,98 @@ class Fitting:
         content = str(write_value(spec))
         if content in self._served:
             return
-        against = self._against(name, spec, parsed)
+        query = Query((parsed,))
+        claim = ResourceClaim(metadata=ObjectMeta(name=name, uid=name), spec=spec)
+        against = _against(
+            (self._by_devices(query, place) for place in self._places),
+            ((one.pool, self._by_candidate(claim, name, one, one.table.everything)) for one in self._offers()),
+        )
         if against:
             yield warning(path, f"is never served by the devices of the input, all of them free: {against}")
         else:
             self._served.add(content)
 
-    def _against(self, name: str, spec: ResourceClaimSpec, parsed: ParsedClaim) -> str:
-        """Return why no node, be it one that could be made, serves the claim; nothing where one does."""
-        said = []
-        if self._places:
-            refusals = self._ask(Query((parsed,)))
-            if not refusals:
-                return ""
-            said.append(one_line(fold(refusals), len(self._places)))
-        for pool, refusal in self._ask_types(name, spec):
+    def pod_remarks(self, pod: Pod) -> Remarks:
+        """Yield why the extended resources of a pod could not be served even on an empty cluster."""
+        shape = Shape(pod, ResolvedClaims(), ())
+        places = self._places or [NodePlace(name=name, labels={}) for name in self._nodes]
+        against = _against(
+            (self._by_node(shape, place) for place in places),
+            ((one.pool, self._by_types(shape, one)) for one in self._offers()),
+        )
+        if against:
+            yield warning(CONTAINERS, f"is never served by the devices of the input, all of them free: {against}")
+
+    def _offers(self) -> Iterator[Types]:
+        return (one for one in self._supply.tables() if one.table.everything)
+
+    def _by_devices(self, query: Query, place: NodePlace) -> Refusal | None:
+        """Return why the node does not serve the claims; None where it does, or where nobody knows."""
+        answer = survey(query, place, self._pools, self._ledger)
+        return answer.refusal if isinstance(answer, Impossible) else None
+
+    def _by_node(self, shape: Shape, place: NodePlace) -> Refusal | None:
+        """Return why the node does not serve the extended resources, by itself or by devices."""
+        room = self._nodes.get(place.name, {})
+        need = shape.need_on(frozenset(name for name in shape.extended if room.get(name, 0) > 0), self._index)
+        if isinstance(need, Refusal):
+            return need
+        for name in sorted(shape.extended):
+            if need.node.get(name) > room.get(name, 0):
+                return insufficient(name, need.node.get(name), room.get(name, 0), Wake.NODE)
+        # Without any slice nobody knows what drivers publish.
+        return self._by_devices(need.query, place) if need.query is not None and self._places else None
+
+    def _by_types(self, shape: Shape, types: Types) -> Refusal | None:
+        """Return why no type of a NodePool serves the extended resources, by itself or by devices."""
+        table, refusals = types.table, []
+        for kind, members in table.by_offer(shape.extended):
+            need = shape.need_on(kind, self._index)
+            refusal = need if isinstance(need, Refusal) else self._by_kind(shape, need, types, members)
             if refusal is None:
-                return ""
-            # The refusal of a single type names none.
-            said.append(f"{f'NodePool {pool}' if pool else 'instance types'}: {fold([refusal])[0].message}")
-        return "; ".join(said)
+                return None
+            refusals.append(refusal)
+        return max(refusals, key=lambda refusal: refusal.reason not in OF_ROOM)
 
-    def _ask_types(self, name: str, spec: ResourceClaimSpec) -> Iterator[tuple[str, Refusal | None]]:
-        """Yield what the instance types say, by NodePool; None where one of them serves, or nobody knows."""
-        claim = ResourceClaim(metadata=ObjectMeta(name=name, uid=name), spec=spec)
-        for pool, requirements, table in self._supply.tables():
-            claims = PodClaims([claim], self._classes, self._features)
-            allocator = CandidateAllocator(
-                Published(self._pools, frozenset()), self._ledger, self._supply.cluster.inventory.bindings()
-            )
-            candidate = Candidate.of_node_claim(f"pool {pool}", requirements, table.candidates(table.everything), pool)
-            answer = allocator.allocate(claims, candidate, Budget()) if table.everything else None
-            if answer is not None:
-                yield pool, answer.refusal if isinstance(answer, Denied) else None
+    def _by_kind(self, shape: Shape, need: ExtendedNeed, types: Types, members: int) -> Refusal | None:
+        for name in sorted(shape.extended):
+            wanted = need.node.get(name)
+            fitting = members & types.table.fitting({name: wanted})
+            if not fitting:
+                return insufficient(name, wanted, types.table.most(name, members), Wake.NODE)
+            members = fitting
+        if need.query is None or need.special is None:
+            return None
+        special = special_of(shape.pod, need.special)
+        return self._by_candidate(special, need.query.claims[-1].title, types, members)
 
-    def _ask(self, query: Query) -> list[Refusal]:
-        """Return why each of the nodes refuses; nothing where one does not, or where nobody knows."""
-        refusals = []
-        for place in self._places:
-            answer = survey(query, place, self._pools, self._ledger)
-            if not isinstance(answer, Impossible):
-                return []
-            refusals.append(answer.refusal)
-        return refusals
+    def _by_candidate(self, claim: ResourceClaim, name: Called, types: Types, members: int) -> Refusal | None:
+        """Return why none of these types has devices for the claim; None where one has, or where nobody knows."""
+        claims = PodClaims([claim], self._classes, self._features, {claim.key: name})
+        allocator = CandidateAllocator(
+            Published(self._pools, frozenset()), self._ledger, self._supply.cluster.inventory.bindings()
+        )
+        candidates = types.table.candidates(members)
+        candidate = Candidate.of_node_claim(f"pool {types.pool}", types.requirements, candidates, types.pool)
+        answer = allocator.allocate(claims, candidate, Budget())
+        return answer.refusal if isinstance(answer, Denied) else None
+
+
+def _against(of_nodes: Iterable[Refusal | None], of_types: Iterable[tuple[str, Refusal | None]]) -> str:
+    """Return why no node, be it one that could be made, serves what is asked; nothing where one does."""
+    refusals = []
+    for refusal in of_nodes:
+        if refusal is None:
+            return ""
+        refusals.append(refusal)
+    said = []
+    for pool, refusal in of_types:
+        if refusal is None:
+            return ""
+        said.append((Speaker(NODE_POOL, pool) if pool else Speaker("instance types"), refusal))
+    nodes, types = fold(refusals), [one for refusal in told(said) for one in fold([refusal])]
+    texts = [one_line(nodes, len(refusals))] if refusals else []
+    return told_once("; ".join((*texts, *(one.message for one in types))), (*nodes, *types))
 
 
 def _places(nodes: tuple[Node, ...], slices: tuple[ResourceSlice, ...]) -> Iterator[NodePlace]:

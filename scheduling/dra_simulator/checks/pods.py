@@ -14,6 +14,8 @@ from dra_scheduling.wire import KubernetesObject
 from dra_simulator.checks.findings import Remarks, error, warning
 from dra_simulator.complete import Subject, World, subject_of
 
+CONTAINERS = "$.spec.containers"
+
 
 class Surroundings(NamedTuple):
     """What pods are held against: claims and templates, the sets of resources that nodes offer, and the classes."""
@@ -44,7 +46,7 @@ def pod_remarks(pod: Pod, around: Surroundings) -> Remarks:
         yield from _unserved(names, around)
         refusal = over_limit_everywhere(pod, around.offers, around.classes)
         if refusal is not None:
-            yield error("$.spec.containers", refusal.message)
+            yield error(CONTAINERS, refusal.message)
 
 
 def _unserved(names: Iterable[str], around: Surroundings) -> Remarks:
@@ -52,7 +54,7 @@ def _unserved(names: Iterable[str], around: Surroundings) -> Remarks:
     offered = frozenset().union(*around.offers)
     for name in sorted(names):
         if name not in offered and around.classes.serving(name) is None and (around.offers or around.classes.classes):
-            yield warning("$.spec.containers", f"{name} is served by no node and by no DeviceClass of the input")
+            yield warning(CONTAINERS, f"{name} is served by no node and by no DeviceClass of the input")
 
 
 def _offered(node: Node) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """InstanceTypes and NodePools: what is wrong in themselves, and what of them never comes to anything."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.features import Features
@@ -23,6 +24,14 @@ TEMPLATE = "$.spec.template.spec"
 MOST_TOLD = 3
 
 
+class Types(NamedTuple):
+    """The types that nodes of a NodePool may have; without a name it is no pool's."""
+
+    pool: str
+    requirements: Requirements
+    table: MachineTable
+
+
 class Supply:
     """The NodePools, InstanceTypes and DaemonSets of an input, with its classes and no NodeClaim."""
 
@@ -43,14 +52,14 @@ class Supply:
             if template is not None:
                 yield template
 
-    def tables(self) -> Iterator[tuple[str, Requirements, MachineTable]]:
+    def tables(self) -> Iterator[Types]:
         """Yield the types that nodes may have, by NodePool; without any NodePool those of the input are one table."""
         inventory = self.cluster.inventory
         for template in self.templates():
-            yield template.name, template.requirements, inventory.table(template)
+            yield Types(template.name, template.requirements, inventory.table(template))
         if not inventory.pools and self.expanded:
             machines = (machine_of(name, one) for name, one in sorted(self.expanded.items()))
-            yield "", Requirements.of_new_node(), MachineTable(machines)
+            yield Types("", Requirements.of_new_node(), MachineTable(machines))
 
     def type_remarks(self, value: InstanceType) -> Remarks:
         """Yield what is wrong or suspicious in an InstanceType."""

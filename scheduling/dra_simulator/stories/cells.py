@@ -12,7 +12,7 @@ def count_cells(count: RequestCount) -> tuple[str, ...]:
     """Return the cells of a request under `COUNT_HEADERS`."""
     return (
         count.claim,
-        count.request,
+        count.called,
         count.device_class,
         "all" if count.wanted is None else str(count.wanted),
         " > ".join(str(left) for left in (count.reachable, count.of_class, *(sieve.left for sieve in count.selectors))),

@@ -170,7 +170,7 @@ def _constraints(trial: Trial) -> Iterator[str]:
         for number, rule in enumerate(claim.rules):
             rules = (*claim.rules[:number], *claim.rules[number + 1 :])
             if trial.serves(_with(trial.claims, index, msgspec.structs.replace(claim, rules=rules))):
-                yield f"{subject(claim.name)} goes without {rule.kind.value} {rule.attribute}"
+                yield f"{subject(claim.title)} goes without {rule.kind.value} {rule.attribute}"
 
 
 def _counts(trial: Trial) -> Iterator[str]:
@@ -200,7 +200,7 @@ class _Place(NamedTuple):
 
     @property
     def called(self) -> str:
-        return subject(self.claims[self.claim].name, self.alternative.name)
+        return subject(self.claims[self.claim].title, self.alternative.name)
 
     def changed(self, **fields: object) -> tuple[ParsedClaim, ...]:
         """Return all claims with these fields of the alternative changed."""

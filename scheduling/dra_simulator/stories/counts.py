@@ -27,6 +27,7 @@ class Sieve(msgspec.Struct, frozen=True, kw_only=True):
 class RequestCount(msgspec.Struct, frozen=True, kw_only=True):
     """The devices of a node as one request (or one alternative of it) sees them.
 
+    It is `called` by its name, or by the container whose extended resource it is for.
     `wanted` is None for all that match. Of the `reachable` devices, `of_class` are left by the class and `selectors`
     are those of the request itself. Of what they leave, `lacking_capacity` can never give the capacity asked for; of
     the rest, `needing_feature` need a feature that is off, `tainted` have a taint that is not tolerated, `taken` are
@@ -37,6 +38,7 @@ class RequestCount(msgspec.Struct, frozen=True, kw_only=True):
     place: int
     claim: str
     request: str
+    called: str
     device_class: str
     wanted: int | None
     reachable: int
@@ -83,6 +85,7 @@ def _count(ask: Ask, board: Board, ledger: Ledger) -> RequestCount:
     wish = alternative.wish
     verdict = board.verdict(wish)
     sieves = tuple(_sieves(ask, board))
+    _, whose = ask.claim.title.words.get(alternative.name, ("", ""))
     own = len(sieves) - len(alternative.selectors)
     reachable = sum(pool.everything.bit_count() for _, pool, _ in board.pools)
     kept = Counter[str]() if alternative.is_admin else _kept(ask, board, ledger)
@@ -91,6 +94,7 @@ def _count(ask: Ask, board: Board, ledger: Ledger) -> RequestCount:
         place=ask.place,
         claim=ask.claim.name,
         request=alternative.name,
+        called=whose or alternative.name,
         device_class=alternative.class_name,
         wanted=None if alternative.wants_all else alternative.wanted,
         reachable=reachable,

@@ -3,6 +3,7 @@
 from dra_simulator.explain import NearestMiss, Story
 from dra_simulator.result import reasons_in_plain_values
 from dra_simulator.stories.cells import request_in_plain_values
+from dra_simulator.stories.held import Held
 from dra_simulator.stories.nodes import NodeGroup, Served, Server
 from dra_simulator.supply.plain import supply_in_plain_values
 
@@ -13,10 +14,20 @@ def story_in_plain_values(story: Story) -> dict[str, object]:
     return {
         "pod": str(story.pod.key),
         "outcome": story.outcome,
+        "devices": [_held(one) for one in story.devices],
         "reasons": reasons_in_plain_values(story.reasons),
         "nodes": [_group(group) for group in story.nodes],
         "nearestMiss": None if miss is None else _miss(miss),
         "supply": None if story.supply is None else supply_in_plain_values(story.supply),
+    }
+
+
+def _held(one: Held) -> dict[str, object]:
+    return {
+        "wanted": one.wanted,
+        "claim": one.claim,
+        "request": one.request or None,
+        "device": one.device or None,
     }
 
 

@@ -6,6 +6,7 @@ from dra_scheduling.reasons import FoldedReason
 from dra_scheduling.resources import amount_text
 from dra_simulator.explain import NearestMiss, Story
 from dra_simulator.stories.cells import COUNT_HEADERS, count_cells
+from dra_simulator.stories.held import held_table
 from dra_simulator.stories.nodes import NodeGroup, Served, Server
 from dra_simulator.supply.text import supply_blocks
 from dra_simulator.tables import Block, Table
@@ -23,6 +24,7 @@ def story_blocks(story: Story) -> list[Block]:
     said = tuple((_called(group), _text(group.reasons) or "takes the pod") for group in shown)
     blocks: list[Block] = [
         title,
+        held_table(story.devices),
         Table(headers=("NODES", "WHAT THEY SAY"), rows=said),
         Table(
             headers=("NODES", "EXTENDED RESOURCE", "WANTED", "SERVED BY", "FREE"),

@@ -14,6 +14,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Assignment, Outcome, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning import Nomination, PlanOptions, is_in_flight, keeper_of, provision
+from dra_scheduling.reasons import told_once
 from dra_simulator.supply.endings import let_go
 from dra_simulator.supply.machines import Arrival, Provider
 
@@ -129,9 +130,10 @@ class Rounds:
         for one in refused:
             before = self.outcomes[one.pod.key]
             if isinstance(before, Unschedulable):
+                reasons = (*before.reasons, *one.reasons)
                 self.outcomes[one.pod.key] = replace(
                     before,
-                    message=f"{before.message}; {one.message}",
-                    reasons=(*before.reasons, *one.reasons),
+                    message=told_once(f"{before.message}; {one.message}", reasons),
+                    reasons=reasons,
                     wake=before.wake | one.wake,
                 )

@@ -164,3 +164,20 @@ def test_a_pod_that_nobody_serves_is_not_called_too_large() -> None:
 
 def test_a_pod_within_the_limit_is_not_refused() -> None:
     assert everywhere(wanting(32), {"cpu"}) is None
+
+
+@pytest.mark.parametrize(
+    ("containers", "owners"),
+    [
+        (["a main gpu=2", "b main gpu=1"], {"container-0-request-0": "a", "container-1-request-0": "b"}),
+        (["i init gpu=4", "a main gpu=1"], {"container-0-request-0": "i", "container-1-request-0": "a"}),
+        (["i init gpu=1", "j init gpu=4"], {"container-1-request-0": "j"}),
+    ],
+)
+def test_every_request_can_be_called_by_the_container_that_made_it(
+    containers: list[str], owners: dict[str, str]
+) -> None:
+    words = special_claim(parsed_pod(containers), {GPU: "gpu"}).words
+    assert dict(words) == {
+        request: (f"extended resource {GPU}", f'container "{owner}"') for request, owner in owners.items()
+    }

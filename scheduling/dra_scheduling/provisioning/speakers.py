@@ -1,0 +1,43 @@
+"""What several hosts say of a pod, told once."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from dra_scheduling.reasons import Refusal, Wake, nearest_of
+
+NODE_POOL = "NodePool"
+MOST_NAMED = 4
+
+
+class Speaker(NamedTuple):
+    """Who refuses a pod: a kind of host, of which NodePools have names."""
+
+    kind: str
+    name: str = ""
+
+
+def told(said: Iterable[tuple[Speaker, Refusal]]) -> tuple[Refusal, ...]:
+    """Return the refusals in order, each with all who say so and with the figures of the nearest of them."""
+    alike: dict[tuple[str, str], list[tuple[Speaker, Refusal]]] = {}
+    for speaker, refusal in said:
+        alike.setdefault((refusal.reason, refusal.message), []).append((speaker, refusal))
+    return tuple(_as_one([who for who, _ in same], [refusal for _, refusal in same]) for same in alike.values())
+
+
+def _as_one(who: Sequence[Speaker], refusals: Sequence[Refusal]) -> Refusal:
+    wake = Wake.NOTHING
+    for one in refusals:
+        wake |= one.wake
+    nearest = nearest_of(refusals)
+    return replace(nearest, message=f"{_called(who)}: {nearest.message}", wake=wake)
+
+
+def _called(who: Sequence[Speaker]) -> str:
+    kinds = [speaker.kind for speaker in who if not speaker.name]
+    pools = [speaker.name for speaker in who if speaker.name]
+    if pools:
+        more = f" and {len(pools) - MOST_NAMED} more" if len(pools) > MOST_NAMED else ""
+        kinds.append(f"{NODE_POOL}{'s' if len(pools) > 1 else ''} {', '.join(pools[:MOST_NAMED])}{more}")
+    return ", ".join(kinds)
