@@ -5,9 +5,27 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.alternatives import Clash, Order
+from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.narrowing import core
+from dra_scheduling.allocation.outcomes import Allocated
+from dra_scheduling.ledger import Ledger
+from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest
+from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.testing import (
+    GPU_CLASS,
+    GPU_DRIVER,
+    cel,
+    claim_spec,
+    device,
+    driver_class,
+    match_attribute,
+    resource_slice,
+)
 
 PATIENCE = 10_000
+ROOT = "resource.kubernetes.io/pcieRoot"
 COUNTS = st.lists(st.integers(1, 3), min_size=1, max_size=4).map(tuple)
 
 
@@ -56,3 +74,41 @@ def test_an_order_that_looks_at_too_many_clashes_ends_and_says_so() -> None:
     assert order.next({0: frozenset((0,)), 2: frozenset((0,))}) == (0, 0, 1)
     assert order.is_spent
     assert order.next({1: frozenset((0,))}) is None
+
+
+@given(st.sets(st.integers(0, 9), min_size=1), st.sets(st.integers(0, 9)))
+def test_the_core_of_a_failure_is_what_cannot_be_left_out(guilty: set[int], others: set[int]) -> None:
+    assert core(sorted(guilty | others), lambda few: guilty <= set(few)) == tuple(sorted(guilty))
+
+
+@given(st.lists(st.frozensets(st.integers(0, 5), min_size=1), min_size=1))
+def test_the_core_of_a_failure_ends_as_early_as_any(failing: list[frozenset[int]]) -> None:
+    found = core(range(6), lambda few: any(guilty <= set(few) for guilty in failing))
+    assert frozenset(found) in failing
+    assert max(found) == min(map(max, failing))
+
+
+def test_many_requests_of_many_kinds_that_must_agree_find_the_combination_that_fits() -> None:
+    kinds = range(8)
+    board = [
+        device(f"gpu-{root}-{kind}", attributes={"kind": kind, ROOT: str(root)}) for root in range(5) for kind in kinds
+    ]
+    of_kind = tuple(
+        DeviceSubRequest(
+            name=f"k{kind}",
+            device_class_name=GPU_CLASS,
+            selectors=cel(f"device.attributes['{GPU_DRIVER}'].kind == {kind}"),
+        )
+        for kind in kinds
+    )
+    wishes = [DeviceRequest(name=f"r{number}", first_available=of_kind) for number in kinds]
+    spec = claim_spec(*wishes, constraints=[match_attribute(ROOT)])
+    parsed = parse_claim("c", spec, {GPU_CLASS: driver_class()})
+    assert isinstance(parsed, ParsedClaim)
+    index = PoolIndex()
+    index.apply(resource_slice("s", board, node="n1"))
+
+    found = allocate([parsed], NodePlace("n1", {}), index, Ledger())
+
+    assert isinstance(found, Allocated)
+    assert [result.request for result in found.allocations[0].devices.results] == [f"r{kind}/k{kind}" for kind in kinds]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dra_scheduling.allocation.asks import Ask
+from dra_scheduling.allocation.asks import Ask, Frame, frame_of
 from dra_scheduling.allocation.attempt import Failed, Spent, Trial, attempt
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.candidates import candidates_of
@@ -17,6 +17,7 @@ from dra_scheduling.allocation.claimchecks import TOO_MANY_DEVICES
 from dra_scheduling.allocation.clock import IsLate, never
 from dra_scheduling.allocation.counters import sheet_of
 from dra_scheduling.allocation.matching import Conflict, Need
+from dra_scheduling.allocation.narrowing import core
 from dra_scheduling.allocation.outcomes import Answer, Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.query import Query
 from dra_scheduling.allocation.refusals import SHOWN, gave_up, not_in_time
@@ -28,6 +29,12 @@ from dra_scheduling.reporting import NamedSteps, Reporter
 Clash = dict[int, frozenset[int]]
 """Alternatives by request: no one of each can go together. A request with all of its alternatives is left out."""
 IMPOSSIBLE_NEED = 1 << 200
+FAILURES_AT_FULL_LENGTH = 16
+"""How many combinations may fail before it is worth finding out which few of their choices are to blame."""
+NARROWING_STEPS = 1_000
+"""How long a search may take for that."""
+SMALLEST_TO_NARROW = 3
+"""Of two choices that clash each is to blame."""
 ATTEMPT_COST = 50
 """What it costs to try another combination, in steps of a search: the budget is as much smaller."""
 CLASHES_PER_STEP = 10
@@ -122,6 +129,7 @@ class _Choice:
         "_board",
         "_budget",
         "_candidates",
+        "_failures",
         "_given",
         "_is_late",
         "_query",
@@ -142,6 +150,7 @@ class _Choice:
         self._candidates: dict[tuple[int, int], int | Refusal] = {}
         self._relaxation = Relaxation(query.asks, query.rules, self._candidates_of, board)
         self._steps = 0
+        self._failures = 0
         self._told: list[Refusal] = []
 
     def run(self) -> Answer:
@@ -152,6 +161,7 @@ class _Choice:
             found = self._try(choice)
             if isinstance(found, Chosen | Exhausted):
                 return found
+            self._failures += 1
             choice = order.next(self._learned(choice, found))
             self._steps += choice is not None
             self._budget -= ATTEMPT_COST
@@ -170,10 +180,29 @@ class _Choice:
             self._note(doomed.named, doomed.refusal)
         self._note([asks[place][choice[place]] for place in conflict.members], conflict.refusal)
         if doomed is None:
-            return clash
+            return clash if conflict.need is not None else self._narrowed(choice, conflict, clash)
         if doomed.blamed:
             self._note(doomed.named, doomed.refusal)
         return {place: frozenset((choice[place],)) for place in doomed.blamed if len(asks[place]) > 1}
+
+    def _narrowed(self, choice: tuple[int, ...], conflict: Conflict, clash: Clash) -> Clash:
+        """Return the part of a clash that fails by itself, once so many combinations have failed that this may pay."""
+        if self._failures < FAILURES_AT_FULL_LENGTH or len(clash) < SMALLEST_TO_NARROW:
+            return clash
+        always = [place for place in conflict.members if place not in clash]
+        return {place: clash[place] for place in core(sorted(clash), lambda few: self._fails(choice, [*always, *few]))}
+
+    def _fails(self, choice: tuple[int, ...], places: Sequence[int]) -> bool:
+        """Whether these choices are known to fail, whatever the others are."""
+        frame = frame_of([self._query.asks[place][choice[place]] for place in sorted(places)], self._query.rules)
+        candidates = [self._candidates_of(ask.place, choice[ask.place]) for ask in frame.asks]
+        known = tuple(mask for mask in candidates if not isinstance(mask, Refusal))
+        if len(known) < len(candidates):
+            return True
+        result = attempt(self._trial(frame, known), min(NARROWING_STEPS, max(self._budget - self._steps, 0)))
+        self._steps += result.steps
+        self._budget -= ATTEMPT_COST
+        return isinstance(result, Failed)
 
     def _note(self, asks: Sequence[Ask], refusal: Refusal) -> None:
         self._told.append(refusal)
@@ -189,14 +218,7 @@ class _Choice:
             if isinstance(mask, Refusal):
                 return Conflict((ask.place,), mask)
             candidates.append(mask)
-        trial = Trial(
-            frame=frame,
-            candidates=tuple(candidates),
-            rules=self._query.rules,
-            board=self._board,
-            sheet=self._sheet,
-            is_late=self._is_late,
-        )
+        trial = self._trial(frame, tuple(candidates))
         watcher = None if self._reporter is None else NamedSteps(frame.asks, self._board, self._reporter)
         result = attempt(trial, self._budget - self._steps, watcher)
         self._steps += result.steps
@@ -206,6 +228,16 @@ class _Choice:
             places = tuple(frame.asks[index].place for index in result.conflict.members)
             return msgspec.structs.replace(result.conflict, members=places)
         return self._chosen(choice, trial, result)
+
+    def _trial(self, frame: Frame, candidates: tuple[int, ...]) -> Trial:
+        return Trial(
+            frame=frame,
+            candidates=candidates,
+            rules=self._query.rules,
+            board=self._board,
+            sheet=self._sheet,
+            is_late=self._is_late,
+        )
 
     def _clash(self, choice: tuple[int, ...], conflict: Conflict) -> Clash:
         """Return as large a clash as the proof allows: the last requests are let off first."""
