@@ -24,6 +24,7 @@ from dra_scheduling.provisioning import (
     Nomination,
     PlanOptions,
     ProvisioningResult,
+    has_failed,
     is_in_flight,
     keeper_of,
     plan,
@@ -40,7 +41,8 @@ PLAN_LIMIT_SECONDS = 10.0
 REMEMBERED_SECONDS = 60.0
 # While nodes come up something changes all the time, and each plan looks at all pods that no node could help.
 REPLAN_SECONDS = 5.0
-# A node may be seen before what its drivers publish: so long its pods wait for that before another node is made.
+# That a node is initialized may be seen before what its drivers publish, or on its NodeClaim before the node itself:
+# so long its pods wait for that before another node is made.
 ARRIVAL_SECONDS = 10.0
 # A pod that hangs while it ends may do so for ever.
 OVERDUE_SECONDS = 60.0
@@ -260,8 +262,7 @@ class Provisioner:
             self._over.add(name)
             if was_never_launched(claim):
                 self._rest(claim, now)
-            state = self._cluster.nodes.get(claim.status.node_name)
-            if state is not None and not state.node.is_being_set_up:
+            if not claim.metadata.is_deleting and not has_failed(claim):
                 until = now + ARRIVAL_SECONDS
                 self._arriving |= {one.uid: until for one in nominees_of(claim) if self._is_waiting(one)}
         return True
