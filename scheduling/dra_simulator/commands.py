@@ -68,8 +68,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     findings = check(world, arguments.features)
     plain = [msgspec.to_builtins(finding) for finding in findings]
     # Problems are on standard error anyway, and nobody wants to read them twice.
-    problems = set(map(Finding.of_problem, world.problems))
-    blocks = findings_blocks([finding for finding in findings if finding not in problems])
+    blocks = findings_blocks(findings, set(map(Finding.of_problem, world.problems)))
     emit(plain, blocks, arguments.output, sys.stdout)
     if world.problems:
         raise UnusableInputError(*world.problems)

@@ -14,7 +14,16 @@ from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Node, Pod
-from dra_scheduling.wire import InvalidObjectError, KubernetesObject, UnknownKindError, key_of, read, read_as
+from dra_scheduling.wire import (
+    InvalidObjectError,
+    KubernetesObject,
+    UnknownKindError,
+    faults_of,
+    key_of,
+    read,
+    read_as,
+    unknown_fields_of,
+)
 from dra_simulator.admission import PriorityClass, created, prioritized, registered_node, time_after
 from dra_simulator.identity import Names, with_uid
 from dra_simulator.load import Loaded, Manifest
@@ -36,17 +45,26 @@ class Subject(NamedTuple):
         return f"{self.kind} {self.key}"
 
 
+class UnknownField(NamedTuple):
+    """A field of an object of ours that its kind does not have: its path, and what was expected."""
+
+    subject: Subject
+    path: str
+    problem: str
+
+
 class World(msgspec.Struct, frozen=True, kw_only=True):
     """Everything a cluster would hold, the file that each object of the input stands in, and what cannot be used.
 
-    `ignored` counts objects of unknown kinds by `apiVersion Kind`. `now` is the time there (RFC 3339, UTC), empty where
-    nothing tells it.
+    `ignored` counts objects of unknown kinds by `apiVersion Kind`, `unknown` are fields that nothing reads. `now`
+    is the time there (RFC 3339, UTC), empty where nothing tells it.
     """
 
     objects: tuple[KubernetesObject, ...]
     files: Mapping[Subject, str]
     ignored: Mapping[str, int]
     problems: tuple[Problem, ...]
+    unknown: tuple[UnknownField, ...] = ()
     now: str
 
     def of(self, kind: type[K]) -> tuple[K, ...]:
@@ -75,6 +93,7 @@ def complete(loaded: Loaded, namespace: str = "default", now: str | None = None)
         files=reader.files,
         ignored=dict(sorted(reader.ignored.items())),
         problems=tuple(sorted({*loaded.problems, *reader.problems})),
+        unknown=tuple(reader.unknown),
         now=now or loaded.now or time_after(objects),
     )
 
@@ -82,7 +101,7 @@ def complete(loaded: Loaded, namespace: str = "default", now: str | None = None)
 class _Reader:
     """Sorts manifests into values, workloads, priority classes and what nothing here reads."""
 
-    __slots__ = ("_names", "_seen", "files", "ignored", "priorities", "problems", "values", "workloads")
+    __slots__ = ("_names", "_seen", "files", "ignored", "priorities", "problems", "unknown", "values", "workloads")
 
     def __init__(self, namespace: str) -> None:
         self._names = Names(namespace)
@@ -90,22 +109,25 @@ class _Reader:
         self.files: dict[Subject, str] = {}
         self.ignored: Counter[str] = Counter()
         self.problems: list[Problem] = []
+        self.unknown: list[UnknownField] = []
         self.values: list[KubernetesObject] = []
         self.workloads: list[Workload] = []
         self.priorities: list[PriorityClass] = []
 
     def take(self, manifest: Manifest) -> None:
-        with self.noting_problems(manifest.file, "" if _has_name(manifest.raw) else manifest.place):
+        place = "" if _has_name(manifest.raw) else manifest.place
+        with self.noting_problems(manifest.file, place, manifest.raw):
             self._sort(self._names.complete(manifest))
 
     @contextmanager
-    def noting_problems(self, file: str, place: str = "") -> Iterator[None]:
-        """Note what makes an object of the file unusable, and go on; `place` tells of what has no name."""
+    def noting_problems(self, file: str, place: str = "", raw: object = None) -> Iterator[None]:
+        """Note all that makes an object of the file unusable, and go on; `place` tells of what has no name."""
         try:
             yield
         except InvalidObjectError as error:
             subject = f"{place}, {error.subject}" if place else error.subject
-            self.problems.append(Problem(file, subject, error.path, error.problem))
+            told = (*unknown_fields_of(raw), *faults_of(error, raw))
+            self.problems += (Problem(file, subject, *fault) for fault in told)
         except RecursionError:
             message = "expected less deep nesting"
             self.problems.append(Problem(file=file, object="object", path="$", message=message))
@@ -119,6 +141,8 @@ class _Reader:
         else:
             if self._is_new(subject_of(value), manifest):
                 self.values.append(value)
+                for fault in unknown_fields_of(raw):
+                    self.unknown.append(UnknownField(subject_of(value), *fault))
                 # Of the kinds that are read, the only one whose pods a controller creates.
                 workload = workload_of(manifest.raw) if isinstance(value, DaemonSet) else None
                 if workload is not None:

@@ -1,7 +1,7 @@
 """Simulations and stories as tables for people."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.outcomes import Assignment
@@ -36,12 +36,14 @@ def simulation_blocks(simulation: Simulation) -> list[Block]:
     ]
 
 
-def findings_blocks(findings: Sequence[Finding]) -> list[Block]:
-    """Return one line a finding, and how many there are."""
-    lines = (f"{item.severity}: {item.file}: {item.object}: {item.path}: {item.message}" for item in findings)
+def findings_blocks(findings: Sequence[Finding], told: Collection[Finding] = ()) -> list[Block]:
+    """Return one line a finding, and how many there are; those that were `told` elsewhere are only counted."""
+    left = [item for item in findings if item not in told]
+    lines = (f"{item.severity}: {item.file}: {item.object}: {item.path}: {item.message}" for item in left)
     errors = sum(item.severity is Severity.ERROR for item in findings)
     text = "\n".join(lines)
-    figures = f"{counted(errors, 'error')}, {counted(len(findings) - errors, 'warning')}"
+    unread = f" ({len(told)} of what cannot be used, told on standard error)" if told else ""
+    figures = f"{counted(errors, 'error')}{unread}, {counted(len(findings) - errors, 'warning')}"
     return [text, figures] if text else [figures]
 
 

@@ -95,7 +95,10 @@ def test_what_can_be_used_is_scheduled_as_if_the_rest_were_not_there(write: Writ
     broken = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: 1}"
     ended = dra("simulate", write("broken.yaml", broken), PLACED)
     assert (ended.code, ended.out) == (2, dra("simulate", PLACED).out)
-    assert ended.problems == ["broken.yaml: ResourceSlice s: $.spec.driver: Expected `str`, got `int`"]
+    assert ended.problems == [
+        "broken.yaml: ResourceSlice s: $.spec: Object missing required field `pool`",
+        "broken.yaml: ResourceSlice s: $.spec.driver: Expected `str`, got `int`",
+    ]
 
 
 def test_a_pod_that_cannot_be_read_is_told_apart_from_one_that_is_not_there(write: Write) -> None:

@@ -1,13 +1,16 @@
 """Kubernetes JSON in and out of the model. Every refusal names the object, the path in it and what was expected."""
 
+from dra_scheduling.wire.faults import WireFault
 from dra_scheduling.wire.objects import (
     KINDS,
     InvalidObjectError,
     KubernetesObject,
     UnknownKindError,
+    faults_of,
     key_of,
     read,
     read_as,
+    unknown_fields_of,
     write,
     write_value,
 )
@@ -17,9 +20,12 @@ __all__ = [
     "InvalidObjectError",
     "KubernetesObject",
     "UnknownKindError",
+    "WireFault",
+    "faults_of",
     "key_of",
     "read",
     "read_as",
+    "unknown_fields_of",
     "write",
     "write_value",
 ]

@@ -19,6 +19,7 @@ from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.quantity import Quantity
+from dra_scheduling.wire.faults import WireFault, faults, unknown_fields
 from dra_scheduling.wire.paths import with_keys
 from dra_scheduling.wire.sharing import share_parts
 
@@ -56,6 +57,9 @@ KINDS: Mapping[tuple[str, str], type[KubernetesObject]] = {
     ("apps/v1", "DaemonSet"): DaemonSet,
     ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
 }
+STRICT_KINDS = frozenset({InstanceType, NodePool, NodeClaim})
+"""Kinds that are read in full, so that a field that is not read is none."""
+LEFT_TO_OTHERS = frozenset({"metadata", "status"})
 API_OF = {kind: (api_version, name) for (api_version, name), kind in KINDS.items()}
 VERSIONS = {(api.rpartition("/")[0], kind): api for api, kind in KINDS}
 
@@ -124,6 +128,23 @@ def read_as(kind: type[T], raw: object) -> T:
     return value
 
 
+def faults_of(error: InvalidObjectError, raw: object) -> tuple[WireFault, ...]:
+    """Return all that is wrong with an object that `read` has refused, the first of which is the error."""
+    first = WireFault(error.path, error.problem)
+    kind = _kind_of(raw)
+    found = tuple(faults(kind, raw, _convert)) if kind is not None else ()
+    return found if first in found else (first, *found)
+
+
+def unknown_fields_of(raw: object) -> tuple[WireFault, ...]:
+    """Return the fields of an object of ours that its kind does not have; metadata and status are not looked at."""
+    kind = _kind_of(raw)
+    if kind not in STRICT_KINDS or not isinstance(raw, Mapping):
+        return ()
+    seen = {name: None if name in LEFT_TO_OTHERS else value for name, value in raw.items()}
+    return tuple(unknown_fields(kind, seen))
+
+
 def write(value: KubernetesObject) -> dict[str, object]:
     """Return the object as plain mappings, with `apiVersion` and `kind`."""
     api_version, kind = API_OF[type(value)]
@@ -139,6 +160,11 @@ def write_value(value: Value) -> dict[str, object]:
 def key_of(value: KubernetesObject) -> ObjectKey:
     """Return namespace and name; the namespace of a cluster-scoped object is empty."""
     return ObjectKey(value.metadata.namespace, value.metadata.name)
+
+
+def _kind_of(raw: object) -> type[KubernetesObject] | None:
+    api = (raw.get("apiVersion"), raw.get("kind")) if isinstance(raw, Mapping) else ()
+    return next((kind for known, kind in KINDS.items() if known == api), None)
 
 
 def _convert(kind: type[T], raw: object) -> T:

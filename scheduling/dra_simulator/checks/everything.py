@@ -39,7 +39,18 @@ def check(world: World, features: Features = DEFAULT_FEATURES) -> tuple[Finding,
         )
         for value, remark in _Checks(world, features).remarks()
     }
-    return tuple(sorted({*found, *map(Finding.of_problem, world.problems)}))
+    unknown = {
+        Finding(
+            file=world.files[one.subject],
+            object=str(one.subject),
+            path=one.path,
+            # Karpenter's kinds may be those of another release of it.
+            severity=Severity.ERROR if one.subject.kind == InstanceType.__name__ else Severity.WARNING,
+            message=one.problem,
+        )
+        for one in world.unknown
+    }
+    return tuple(sorted({*found, *unknown, *map(Finding.of_problem, world.problems)}))
 
 
 class _Checks:
