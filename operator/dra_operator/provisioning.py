@@ -116,7 +116,7 @@ class Provisioner:
             case NodeClaim():
                 names: tuple[str, ...] = (value.name,)
             case Node():
-                names = self._cluster.inventory.claims_of_node(value.name)
+                names = self._cluster.inventory.claims_of_node(value)
             case _:
                 names = ()
         return tuple(name for name in names if self._is_over(name, now))

@@ -1,6 +1,6 @@
 """One scheduling cycle: pods in order, each to the best node that takes it, or the reasons why none does."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -22,7 +22,6 @@ from dra_scheduling.model.bindrequests import (
 )
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Assignment, CycleResult, Outcome, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Pod, Turn
 from dra_scheduling.nodefit.ofdevices import ClaimUse, taken_of_node
@@ -99,16 +98,10 @@ def in_turn(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
     def turn(pod: Pod) -> Turn:
         # Whoever else took the room of a node that was made for a pod would leave that one without any, and in another
         # order than that of their plan one pod may take the device that only serves the next.
-        place = next((place_in(claim, pod) for claim in _own_node_claims(cluster, pod)), None)
+        place = next((place_in(claim, pod) for claim, _ in cluster.nodes_made_for(pod)), None)
         return (-pod.spec.priority, place is None, place or 0, pod.rank)
 
     return sorted(pods, key=turn)
-
-
-def _own_node_claims(cluster: Cluster, pod: Pod) -> Iterator[NodeClaim]:
-    """Yield the NodeClaims that were made for the pod and whose nodes are there."""
-    claims = cluster.inventory.nominated_to(pod)
-    return (claim for claim in claims if claim.status.node_name in cluster.nodes)
 
 
 def _decide(cluster: Cluster, pod: Pod, budget: Budget) -> tuple[Outcome, int]:
@@ -128,7 +121,7 @@ def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, b
     # What was found in time is not to be lost for the time that it takes to make sure of it.
     judge.take_time()
     # Nodes that were made together are filled as planned: a pod on another one's room would need a node more.
-    own = (claim.status.node_name for claim in _own_node_claims(cluster, pod))
+    own = (state.node.name for _, state in cluster.nodes_made_for(pod))
     best = next((node for node in own if ranking.takes(node, cluster.changes, judge.look)), None)
     best = best or ranking.best(cluster.changes, judge.look)
     if best is None:

@@ -3,113 +3,21 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from dra_operating.planning import World, names, pods_of, said
 from dra_operating.supply import cpu_pod, instance_type, node_pool
-from dra_operator.cycle import Changed, Lead, Ordered, Removed, SchedulerCore
+from dra_operator.cycle import Lead
 from dra_operator.metrics import REGISTRY
 from dra_operator.provisioning import (
     ARRIVAL_SECONDS,
-    OVERDUE_SECONDS,
     REMEMBERED_SECONDS,
     Order,
     Plans,
-    PlanSettings,
-    Provisioner,
 )
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.conditions import Condition
-from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
-from dra_scheduling.model.outcomes import Nominated, Outcome, Unschedulable
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.outcomes import Nominated, Unschedulable
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.queue import SchedulingQueue
 from dra_scheduling.testing import claim, container, driver_class, node, pod, request
-from dra_scheduling.wire import KubernetesObject
-
-POOL_LABEL = {"karpenter.sh/nodepool": "general"}
-
-
-class World:
-    """A scheduler core that may have nodes made; a test plays the API server."""
-
-    def __init__(
-        self, *, most_pods: int = 2_000, is_trial: bool = False, clock: Callable[[], float] = lambda: 0.0
-    ) -> None:
-        self.now = 1_767_225_600.0
-        self.cluster = Cluster()
-        settings = PlanSettings(most_pods=most_pods, is_trial=is_trial)
-        self.core = SchedulerCore(
-            self.cluster,
-            SchedulingQueue(),
-            cycle_pods=1_000,
-            provisioner=Provisioner(self.cluster, settings, clock),
-        )
-        self.core.take_in(Lead(is_leading=True), self.now)
-
-    def add(self, *values: KubernetesObject) -> None:
-        for value in values:
-            self.core.take_in(Changed(value), self.now)
-
-    def remove(self, value: KubernetesObject) -> None:
-        self.core.take_in(Removed(value), self.now)
-
-    def decide(self) -> Plans:
-        return self.core.decide(self.now)
-
-    def rest(self) -> Plans:
-        """Everything that is decided until nothing is left to do, with no time passing but that of batches."""
-        outcomes: list[Outcome | Nominated] = []
-        orders: list[Order] = []
-        for _ in range(100):
-            pause = self.core.pause(self.now)
-            if pause > ARRIVAL_SECONDS:
-                break
-            self.now += pause
-            plans = self.decide()
-            outcomes += plans.outcomes
-            orders += plans.orders
-        return Plans(outcomes=tuple(outcomes), orders=tuple(orders))
-
-    def settle(self, order: Order, *, is_written: bool = True) -> NodeClaim:
-        """The server has taken the order, which the watch shows first; or it has not."""
-        claim = order.claim
-        if is_written:
-            meta = msgspec.structs.replace(claim.metadata, uid=f"uid-{claim.name}", resource_version="1")
-            claim = msgspec.structs.replace(claim, metadata=meta)
-            self.add(claim)
-        self.core.take_in(Ordered(claim.name, is_written), self.now)
-        return claim
-
-    def nominate(self, *names: str) -> NodeClaim:
-        """Pods that one NodeClaim is made for, which is in the API now."""
-        self.add(*(cpu_pod(name) for name in names))
-        (order,) = self.rest().orders
-        return self.settle(order)
-
-    def show(self, claim: NodeClaim, **status: object) -> NodeClaim:
-        """The NodeClaim with another status."""
-        changed = msgspec.structs.replace(claim, status=NodeClaimStatus(**status))  # type: ignore[arg-type]
-        self.add(changed)
-        return changed
-
-    def come_up(self, claim: NodeClaim, *, is_initialized: bool, cpu: str = "8") -> None:
-        """The NodeClaim has a node."""
-        labels = POOL_LABEL | ({"karpenter.sh/initialized": "true"} if is_initialized else {})
-        self.show(claim, node_name=claim.name)
-        self.add(node(claim.name, labels=labels, allocatable={"cpu": cpu}))
-
-
-def names(plans: Plans, kind: type = object) -> list[str]:
-    return sorted(one.pod.metadata.name for one in plans.outcomes if isinstance(one, kind))
-
-
-def said(plans: Plans) -> str:
-    """What the one pod is told."""
-    (outcome,) = plans.outcomes
-    return getattr(outcome, "message", "")
-
-
-def pods_of(order: Order) -> list[str]:
-    return sorted(one.key.name for one in nominees_of(order.claim))
 
 
 @pytest.fixture
@@ -343,50 +251,6 @@ def test_a_node_claim_whose_pod_is_gone_stays(world: World) -> None:
 
     assert world.rest() == Plans()
     assert world.cluster.inventory.claims == {claim.name: claim}
-
-
-def leaving(name: str, when: str) -> Pod:
-    """A pod that fills node n1 and is to be gone at this time."""
-    value = pod(name, container(requests={"cpu": "4"}), node_name="n1")
-    return msgspec.structs.replace(value, metadata=msgspec.structs.replace(value.metadata, deletion_timestamp=when))
-
-
-def test_a_pod_waits_for_room_that_is_about_to_be_free(world: World) -> None:
-    world.add(node("n1", allocatable={"cpu": "4"}), leaving("old", "2026-01-01T00:00:30Z"), cpu_pod("a", "4"))
-
-    plans = world.rest()
-
-    assert (plans.orders, said(plans)) == ((), "waits for the pods that are being deleted on node n1")
-    world.remove(leaving("old", ""))
-    assert [getattr(one, "node", "") for one in world.rest().outcomes] == ["n1"]
-
-
-def test_a_pod_does_not_wait_for_one_that_hangs_while_it_ends(world: World) -> None:
-    world.add(node("n1", allocatable={"cpu": "4"}), leaving("hung", "2025-12-31T23:00:00Z"), cpu_pod("a", "4"))
-
-    (order,) = world.rest().orders
-
-    assert pods_of(order) == ["a"]
-
-
-def test_room_that_a_pod_waits_for_is_not_promised_to_another(world: World) -> None:
-    world.add(node("n1", allocatable={"cpu": "4"}), leaving("going", "2026-01-01T00:05:00Z"), cpu_pod("a", "4"))
-    world.rest()
-    world.add(cpu_pod("b", "4"))
-
-    (order,) = world.rest().orders
-
-    assert pods_of(order) == ["b"]
-
-
-def test_a_pod_waits_only_so_long_for_room_that_does_not_come(world: World) -> None:
-    world.add(node("n1", allocatable={"cpu": "4"}), leaving("going", "2026-01-01T00:00:01Z"), cpu_pod("a", "4"))
-    assert world.rest().orders == ()
-    world.now += OVERDUE_SECONDS + 2
-
-    (order,) = world.rest().orders
-
-    assert pods_of(order) == ["a"]
 
 
 def test_a_trial_tells_what_would_be_made_and_makes_nothing() -> None:

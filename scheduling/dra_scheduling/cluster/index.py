@@ -4,7 +4,7 @@ Nothing here is read from or written to anywhere: watch events, files and tests 
 what is decided but not yet visible is counted through `assume`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from dra_scheduling.changes import ChangeLog
 from dra_scheduling.cluster.claimbook import ClaimBook
@@ -55,6 +55,7 @@ class Cluster:
         self.ledger = Ledger()
         self.classes = ClassIndex()
         self.nodes: dict[str, NodeState] = {}
+        self._by_machine: dict[str, set[str]] = {}
         self.namespaces: dict[str, Namespace] = {}
         self.claims = ClaimBook(self.ledger, self.pools, self.changes)
         self.placements = Placements(self.nodes, self.claims, self.changes)
@@ -98,6 +99,20 @@ class Cluster:
             self.budgets.pop(key, None)
         return self.inventory.remove(kind, key)
 
+    def node_of(self, claim: NodeClaim) -> NodeState | None:
+        """Return the node that a NodeClaim has become, which is there before the NodeClaim names it."""
+        if claim.status.node_name:
+            return self.nodes.get(claim.status.node_name)
+        names = self._by_machine.get(claim.status.provider_id)
+        return self.nodes[min(names)] if names else None
+
+    def nodes_made_for(self, pod: Pod) -> Iterator[tuple[NodeClaim, NodeState]]:
+        """Yield the NodeClaims that name the pod and have become nodes, with these."""
+        for claim in self.inventory.nominated_to(pod):
+            state = self.node_of(claim)
+            if state is not None:
+                yield claim, state
+
     def assume(self, assignment: Assignment) -> None:
         """Count a decision: its room and devices are taken until the API server shows it, or until `forget`."""
         self.placements.assume(assignment)
@@ -126,6 +141,10 @@ class Cluster:
 
     def _apply_node(self, node: Node) -> Wake:
         state = self.nodes.get(node.name)
+        if state is None or state.node.spec.provider_id != node.spec.provider_id:
+            self._leave_machine(state)
+            if node.spec.provider_id:
+                self._by_machine.setdefault(node.spec.provider_id, set()).add(node.name)
         if state is None:
             self.nodes[node.name] = NodeState(node, self.placements.charges_on(node.name))
         elif not state.is_changed_by(node):
@@ -139,11 +158,20 @@ class Cluster:
         return Wake.NODE
 
     def _remove_node(self, key: ObjectKey) -> Wake:
-        if self.nodes.pop(key.name, None) is not None:
+        state = self.nodes.pop(key.name, None)
+        if state is not None:
+            self._leave_machine(state)
             self.placements.let_go(key.name)
             self.pools.forget_node(key.name)
             self.changes.changed(key.name)
         return Wake.NOTHING
+
+    def _leave_machine(self, state: NodeState | None) -> None:
+        names = self._by_machine.get(state.node.spec.provider_id) if state is not None else None
+        if state is not None and names is not None:
+            names.discard(state.node.name)
+            if not names:
+                del self._by_machine[state.node.spec.provider_id]
 
     def _apply_namespace(self, namespace: Namespace) -> Wake:
         before = self.namespaces.get(namespace.metadata.name)

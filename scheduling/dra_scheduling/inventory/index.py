@@ -22,7 +22,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.model.pods import Pod
+from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.reasons import Wake
 from dra_scheduling.requirements import WELL_KNOWN_LABELS, Requirement
 
@@ -34,6 +34,7 @@ class Inventory:
 
     __slots__ = (
         "_bindings",
+        "_by_machine",
         "_by_node",
         "_claim_templates",
         "_daemons",
@@ -64,6 +65,7 @@ class Inventory:
         """All NodeClaims by name, those included that were only decided."""
         self._nominated: dict[str, dict[str, None]] = {}
         self._by_node: dict[str, dict[str, None]] = {}
+        self._by_machine: dict[str, dict[str, None]] = {}
         # NodeClaims as the API has them, and what was decided about some that the API does not show yet.
         self._known: dict[str, NodeClaim] = {}
         self._pending: dict[str, NodeClaim] = {}
@@ -202,9 +204,10 @@ class Inventory:
         """Return the NodeClaims that name the pod, by name: of several all but one have failed or are going."""
         return tuple(self.claims[name] for name in sorted(self._nominated.get(pod.metadata.uid, ())))
 
-    def claims_of_node(self, node: str) -> tuple[str, ...]:
-        """Return the names of the NodeClaims that say that they are this node."""
-        return tuple(self._by_node.get(node, ()))
+    def claims_of_node(self, node: Node) -> tuple[str, ...]:
+        """Return the names of the NodeClaims that say that they are this node, or its machine."""
+        machine = self._by_machine.get(node.spec.provider_id, ())
+        return tuple(dict.fromkeys((*self._by_node.get(node.name, ()), *machine)))
 
     def _apply_pool(self, pool: NodePool) -> Wake:
         before = self._pools.get(pool.name)
@@ -257,12 +260,15 @@ class Inventory:
             self._nominated.setdefault(nominee.uid, {})[name] = None
         if now.status.node_name:
             self._by_node.setdefault(now.status.node_name, {})[name] = None
+        if now.status.provider_id:
+            self._by_machine.setdefault(now.status.provider_id, {})[name] = None
         return Wake.NOTHING
 
     def _unlist(self, claim: NodeClaim) -> None:
         for nominee in nominees_of(claim):
             _take_out(self._nominated, nominee.uid, claim.name)
         _take_out(self._by_node, claim.status.node_name, claim.name)
+        _take_out(self._by_machine, claim.status.provider_id, claim.name)
 
     def _of_class(self, node_class: str) -> Iterator[tuple[str, Expanded]]:
         """Yield the types that node pools of a node class may use, by name; of those with one label the first."""

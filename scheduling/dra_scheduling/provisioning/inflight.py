@@ -13,7 +13,7 @@ from dra_scheduling.inventory.replacements import is_to_go
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.inventory.templates import required
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.pods import NODE_POOL_LABEL, Pod
+from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
 from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.plannednode import PlannedNode
 from dra_scheduling.requirements import Requirement, Requirements
@@ -27,7 +27,7 @@ def is_in_flight(cluster: Cluster, claim: NodeClaim) -> bool:
     """Whether the NodeClaim is going to be a node that is not there yet, or not initialized."""
     if claim.metadata.is_deleting or has_failed(claim):
         return False
-    state = cluster.nodes.get(claim.status.node_name) if claim.status.node_name else None
+    state = cluster.node_of(claim)
     if state is None:
         # The node of one that was initialized has gone.
         return not any(one.type == INITIALIZED and one.is_true for one in claim.status.conditions)
@@ -39,15 +39,14 @@ def keeper_of(cluster: Cluster, pod: Pod) -> NodeClaim | None:
     return next((claim for claim in cluster.inventory.nominated_to(pod) if is_in_flight(cluster, claim)), None)
 
 
-def in_vain(cluster: Cluster, pod: Pod) -> Iterator[NodeClaim]:
-    """Yield the NodeClaims that were made for the pod and are nodes that stand empty."""
-    for claim in cluster.inventory.nominated_to(pod):
-        state = cluster.nodes.get(claim.status.node_name)
-        if state is None or state.node.is_being_set_up or state.node.spec.unschedulable or is_to_go(claim):
+def in_vain(cluster: Cluster, pod: Pod) -> Iterator[tuple[NodeClaim, Node]]:
+    """Yield the NodeClaims that were made for the pod and are nodes that stand empty, with these."""
+    for claim, state in cluster.nodes_made_for(pod):
+        if state.node.is_being_set_up or state.node.spec.unschedulable or is_to_go(claim):
             continue
         is_as_planned = all(taint in claim.spec.taints for taint in state.node.spec.taints)
         if is_as_planned and all(charge.is_daemon for charge in state.charges.values()):
-            yield claim
+            yield claim, state.node
 
 
 def as_promised(cluster: Cluster, claim: NodeClaim) -> PlannedNode | None:
@@ -73,21 +72,16 @@ def was_never_launched(claim: NodeClaim) -> bool:
 def in_flight(cluster: Cluster) -> tuple[NodeClaim, ...]:
     """Return the NodeClaims whose nodes are being set up, then those without a node, each kind the oldest first."""
     going = [claim for claim in cluster.inventory.claims.values() if is_in_flight(cluster, claim)]
-    going.sort(key=lambda claim: (claim.status.node_name not in cluster.nodes, *_age(claim)))
+    going.sort(key=lambda claim: (cluster.node_of(claim) is None, *_age(claim)))
     return tuple(going)
 
 
 def planned_nodes(cluster: Cluster, flying: Iterable[NodeClaim]) -> Iterator[PlannedNode]:
     """Yield what these NodeClaims will be, without pods."""
-    arriving = (known for known in cluster.nodes.values() if known.node.spec.provider_id and known.node.is_being_set_up)
-    unclaimed: dict[str, NodeState] = {}
-    for known in sorted(arriving, key=lambda known: known.node.name):
-        unclaimed.setdefault(known.node.spec.provider_id, known)
     for claim in flying:
         template = cluster.inventory.template(claim.metadata.labels.get(NODE_POOL_LABEL, ""))
-        # A node is there, with devices that may be in use, before its NodeClaim says so.
-        state = cluster.nodes.get(claim.status.node_name) or unclaimed.get(claim.status.provider_id)
-        host = None if template is None else _host(cluster, claim, template, state)
+        # Devices of a node may be in use before its NodeClaim names it.
+        host = None if template is None else _host(cluster, claim, template, cluster.node_of(claim))
         if host is not None:
             yield host
 

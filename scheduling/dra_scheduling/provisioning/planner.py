@@ -16,7 +16,7 @@ from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import MachineTable, PoolTemplate
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import OutOfBudget, Unschedulable
-from dra_scheduling.model.pods import Pod
+from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
@@ -178,7 +178,7 @@ class Planner:
         Where the promise has changed, or does not hold for the pod any more, there is another node to plan.
         """
         market = self._hosts.market
-        for claim in in_vain(self._cluster, asked.pod):
+        for claim, node in in_vain(self._cluster, asked.pod):
             host = as_promised(self._cluster, claim)
             market.effort.of_pod = 0
             if host is None:
@@ -186,7 +186,7 @@ class Planner:
             is_taken = any(isinstance(host.consider(asked, one, market), Seat) for one in asked.variants)
             host.let_go(market)
             if is_taken:
-                return _made_in_vain(claim)
+                return _made_in_vain(claim, node)
         return None
 
     def _on_known_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
@@ -314,11 +314,11 @@ def _least_of(asked: Iterable[Asked]) -> Mapping[str, int]:
     return {name: min((one.get(name) for one in requests), default=0) for name in (CPU, "memory", PODS)}
 
 
-def _made_in_vain(claim: NodeClaim) -> Refusal:
+def _made_in_vain(claim: NodeClaim, node: Node) -> Refusal:
     kind = claim.metadata.labels.get(INSTANCE_TYPE_LABEL, "its type")
     return Refusal(
         reason="NodeDoesNotHelp",
-        message=f"node {claim.status.node_name} was made for it, stands empty, and does not take it: "
+        message=f"node {node.name} was made for it, stands empty, and does not take it: "
         f"compare what its drivers publish with InstanceType {kind}",
         wake=Wake.SUPPLY | Wake.NODE | Wake.SLICES | Wake.DEVICES,
     )
