@@ -5,6 +5,8 @@ import random
 import msgspec
 
 from dra_scheduling.allocation.allocator import survey
+from dra_scheduling.allocation.alternatives import choose
+from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.allocation.outcomes import Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.query import Query
@@ -118,6 +120,32 @@ def test_the_clock_is_read_between_combinations_of_alternatives() -> None:
     assert isinstance(cut, Exhausted)
     assert cut.is_late
     assert isinstance(survey(query, N1, index(), Ledger(), is_late=Clock(end=99).is_late), Chosen)
+
+
+def answer(*bound: str, within: int) -> Chosen | Impossible | Exhausted:
+    """What becomes of a chain whose last request has two alternatives, `first` and `second`, those bound to the chain.
+
+    The chain cannot be had, but all of it except the last device.
+    """
+    spec = chain(LINKS)
+    *links, last = spec.devices.requests
+    *rules, rule = spec.devices.constraints
+    wishes = tuple(DeviceSubRequest(name=name, device_class_name=GPU_DRIVER, count=1) for name in ("first", "second"))
+    either = DeviceRequest(name=last.name, first_available=wishes)
+    tied = msgspec.structs.replace(rule, requests=(rule.requests[0], *(f"{last.name}/{name}" for name in bound)))
+    query = query_of(claim_spec(*links, either, constraints=[*rules, tied]))
+    return choose(query, Board(index().on_node(N1), Ledger()), within)
+
+
+def test_a_combination_that_is_not_decided_does_not_keep_one_that_fits_from_being_found() -> None:
+    found = answer("first", within=2_000)
+    assert isinstance(found, Chosen)
+    assert found.choice == (*[0] * (LINKS - 1), 1)
+
+
+def test_a_combination_that_was_passed_over_is_not_taken_for_impossible() -> None:
+    assert isinstance(answer("first", "second", within=2_000), Exhausted)
+    assert isinstance(answer("first", "second", within=10_000), Impossible)
 
 
 def cluster() -> Cluster:

@@ -35,6 +35,10 @@ NARROWING_STEPS = 1_000
 """How long a search may take for that."""
 SMALLEST_TO_NARROW = 3
 """Of two choices that clash each is to blame."""
+SHARE_OF_FIRST_RIDDLE = 2
+"""A combination that half of the budget does not decide is passed over: one that fits must be found all the same."""
+STEPS_PER_RIDDLE = 500
+"""What a combination may take once one was passed over."""
 ATTEMPT_COST = 50
 """What it costs to try another combination, in steps of a search: the budget is as much smaller."""
 CLASHES_PER_STEP = 10
@@ -131,6 +135,7 @@ class _Choice:
         "_candidates",
         "_failures",
         "_given",
+        "_has_passed_over",
         "_is_late",
         "_query",
         "_relaxation",
@@ -151,6 +156,7 @@ class _Choice:
         self._relaxation = Relaxation(query.asks, query.rules, self._candidates_of, board)
         self._steps = 0
         self._failures = 0
+        self._has_passed_over = False
         self._told: list[Refusal] = []
 
     def run(self) -> Answer:
@@ -161,14 +167,21 @@ class _Choice:
             found = self._try(choice)
             if isinstance(found, Chosen | Exhausted):
                 return found
-            self._failures += 1
-            choice = order.next(self._learned(choice, found))
+            if found is None:
+                self._has_passed_over = True
+                clash: Clash = {place: frozenset((own,)) for place, own in enumerate(choice) if counts[place] > 1}
+            else:
+                self._failures += 1
+                clash = self._learned(choice, found)
+            choice = order.next(clash)
             self._steps += choice is not None
             self._budget -= ATTEMPT_COST
             if order.is_spent or (choice is not None and self._steps >= self._budget):
                 # Combinations used the budget up, whatever the search took of it: other nodes must not have it again.
                 self._steps = max(self._steps, self._given)
                 return self._exhausted()
+        if self._has_passed_over:
+            return self._exhausted()
         return Impossible(refusal=self._refusal(), steps=self._steps)
 
     def _learned(self, choice: tuple[int, ...], conflict: Conflict) -> Clash:
@@ -209,8 +222,8 @@ class _Choice:
         if self._reporter is not None:
             self._reporter.ruled_out([(ask.claim.name, ask.alternative.name) for ask in asks], refusal)
 
-    def _try(self, choice: tuple[int, ...]) -> Chosen | Exhausted | Conflict:
-        """Return what the combination gives; members of a conflict are places of requests."""
+    def _try(self, choice: tuple[int, ...]) -> Chosen | Exhausted | Conflict | None:
+        """Return what the combination gives, None if it is to be passed over; members of a conflict are places."""
         frame = self._query.frame(choice)
         candidates = []
         for ask in frame.asks:
@@ -220,14 +233,22 @@ class _Choice:
             candidates.append(mask)
         trial = self._trial(frame, tuple(candidates))
         watcher = None if self._reporter is None else NamedSteps(frame.asks, self._board, self._reporter)
-        result = attempt(trial, self._budget - self._steps, watcher)
+        left = self._budget - self._steps
+        limit = min(left, self._limit())
+        result = attempt(trial, limit, watcher)
         self._steps += result.steps
         if isinstance(result, Spent):
-            return self._exhausted()
+            return self._exhausted() if limit == left or self._is_late() else None
         if isinstance(result, Failed):
             places = tuple(frame.asks[index].place for index in result.conflict.members)
             return msgspec.structs.replace(result.conflict, members=places)
         return self._chosen(choice, trial, result)
+
+    def _limit(self) -> int:
+        """Return what the search for one combination may take."""
+        if all(len(alternatives) == 1 for alternatives in self._query.asks):
+            return self._given
+        return STEPS_PER_RIDDLE if self._has_passed_over else self._given // SHARE_OF_FIRST_RIDDLE
 
     def _trial(self, frame: Frame, candidates: tuple[int, ...]) -> Trial:
         return Trial(
