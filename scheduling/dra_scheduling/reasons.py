@@ -36,8 +36,8 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
     `message` holds nothing that differs from node to node, so that equal refusals fold into one; `found` is the
     one figure that may differ (for example the number of free devices), shown for the nearest miss. `details` say
-    what else is true of that node, for example why matching devices were left out. `asides` are parts of the message
-    that a line has once, however many of its reasons hold them.
+    what else is true of that node, for example why matching devices were left out. `asides` are parts of the message,
+    each at the end of brackets, that a line has once, however many of its reasons hold them.
     """
 
     reason: str
@@ -101,8 +101,9 @@ def one_line(folded: tuple[FoldedReason, ...], nodes: int) -> str:
 def told_once(text: str, reasons: Iterable[FoldedReason]) -> str:
     """Return a line that was made of these reasons without the repetitions of their asides."""
     for aside in dict.fromkeys(aside for reason in reasons for aside in reason.asides):
-        head, found, tail = text.partition(aside)
-        text = head + found + tail.replace(aside, "")
+        # With the bracket, since a selector may go on where another one ends.
+        head, found, tail = text.partition(f"{aside})")
+        text = head + found + tail.replace(f"{aside})", ")")
     return text
 
 

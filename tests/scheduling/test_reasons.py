@@ -60,4 +60,10 @@ def test_a_line_has_an_aside_once() -> None:
 def test_two_asides_are_told_once_each() -> None:
     reasons = [FoldedReason(reason="R", message="", nodes=1, asides=(aside,)) for aside in (", a", ", b")]
 
-    assert told_once("x, a; y, b; x, a; y, b", reasons) == "x, a; y, b; x; y"
+    assert told_once("(x, a); (y, b); (x, a); (y, b)", reasons) == "(x, a); (y, b); (x); (y)"
+
+
+def test_an_aside_that_another_one_goes_on_from_stays_whole() -> None:
+    reasons = [FoldedReason(reason="R", message="", nodes=1, asides=(aside,)) for aside in (", a", ", a && b")]
+
+    assert told_once("(x, a); (y, a && b); (x, a)", reasons) == "(x, a); (y, a && b); (x)"
