@@ -17,13 +17,15 @@ FOREIGN = "example.com/keeps-it"
 
 
 @contextmanager
-def asleep(*operators: RunningOperator) -> Iterator[None]:
-    """Nobody acts on what happens meanwhile, and everybody sees it afterwards."""
+def asleep(world: World, *operators: RunningOperator) -> Iterator[None]:
+    """Nobody acts on what happens meanwhile; the last wakes first, and has seen all claims before the next wakes."""
     for operator in operators:
         operator.pause()
     yield
-    for operator in operators:
+    claims = [{**one, "kind": "ResourceClaim"} for one in world.api.items(CLAIMS, namespace=world.namespace)]
+    for operator in reversed(operators):
         operator.resume()
+        operator.wait_seen(*claims)
 
 
 def waiting_pod(world: World) -> tuple[Json, str]:
@@ -79,7 +81,7 @@ def until_one_is_left(world: World) -> None:
 def test_a_pod_is_bound_with_one_claim_whatever_was_left_behind(
     world: World, scheduler: RunningOperator, binder: RunningOperator, state: str
 ) -> None:
-    with asleep(scheduler, binder):
+    with asleep(world, scheduler, binder):
         pod, gpu = waiting_pod(world)
         claim = leave_behind(world, pod, gpu)
         if state != "empty":
@@ -93,7 +95,7 @@ def test_a_pod_is_bound_with_one_claim_whatever_was_left_behind(
 def test_the_name_that_the_pod_shows_already_is_used_again(
     world: World, scheduler: RunningOperator, binder: RunningOperator
 ) -> None:
-    with asleep(scheduler, binder):
+    with asleep(world, scheduler, binder):
         pod, gpu = waiting_pod(world)
         claim = leave_behind(world, pod, gpu)
         fill(world, claim, pod)
@@ -106,7 +108,7 @@ def test_the_name_that_the_pod_shows_already_is_used_again(
 def test_a_claim_of_a_former_pod_of_that_name_is_not_ours(
     world: World, scheduler: RunningOperator, binder: RunningOperator
 ) -> None:
-    with asleep(scheduler, binder):
+    with asleep(world, scheduler, binder):
         pod, gpu = waiting_pod(world)
         former = {"metadata": {"name": "trainer", "uid": "00000000-0000-4000-8000-000000000001"}}
         leave_behind(world, former, gpu)
@@ -119,7 +121,7 @@ def test_a_claim_of_a_former_pod_of_that_name_is_not_ours(
 def test_of_two_claims_left_behind_neither_stays_beside_the_new_one(
     world: World, scheduler: RunningOperator, binder: RunningOperator
 ) -> None:
-    with asleep(scheduler, binder):
+    with asleep(world, scheduler, binder):
         pod, gpu = waiting_pod(world)
         fill(world, leave_behind(world, pod, gpu), pod)
         leave_behind(world, pod, gpu, suffix="bbbbb")
@@ -130,7 +132,7 @@ def test_of_two_claims_left_behind_neither_stays_beside_the_new_one(
 def test_a_pod_waits_until_a_claim_that_is_being_deleted_is_gone(
     world: World, scheduler: RunningOperator, binder: RunningOperator
 ) -> None:
-    with asleep(scheduler, binder):
+    with asleep(world, scheduler, binder):
         pod, gpu = waiting_pod(world)
         claim = leave_behind(world, pod, gpu, finalizers=(FOREIGN,))
         fill(world, claim, pod)
@@ -145,10 +147,10 @@ def test_a_pod_waits_until_a_claim_that_is_being_deleted_is_gone(
 def test_a_claim_that_its_bind_request_wants_is_finished_and_not_made_again(
     world: World, scheduler: RunningOperator, binder: RunningOperator
 ) -> None:
-    with asleep(binder):
+    with asleep(world, binder):
         pod, gpu = waiting_pod(world)
         world.mirror.until(lambda: world.request("trainer"), "the decision")
-        with asleep(scheduler):
+        with asleep(world, scheduler):
             claim = leave_behind(world, pod, gpu)
             fill(world, claim, pod)
 
