@@ -82,8 +82,8 @@ def _overdraft(
     total = 0
     before: ResourceClaim | None = None
     has_ours = False
-    for claim, parts in sorted(drawing, key=lambda one: _rank(one[0], view, scheduler_name)):
-        is_waiting, is_ours, *_ = _rank(claim, view, scheduler_name)
+    ranked = [(_rank(claim, view, scheduler_name), claim, parts) for claim, parts in drawing]
+    for (is_waiting, is_ours, *_), claim, parts in sorted(ranked, key=lambda one: one[0]):
         more = sum(amount for part, amount in parts.items() if part not in counted)
         is_over = total + more > limit
         if claim is ours:

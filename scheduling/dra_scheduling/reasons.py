@@ -1,7 +1,7 @@
 """Refusals are values: a reason word, a sentence, and what change could help; folded into one line over all nodes."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntFlag, auto
 
 import msgspec
@@ -105,6 +105,13 @@ def told_once(text: str, reasons: Iterable[FoldedReason]) -> str:
         head, found, tail = text.partition(f"{aside})")
         text = head + found + tail.replace(f"{aside})", ")")
     return text
+
+
+def in_short(texts: Sequence[str], most: int, separator: str = ", ") -> str:
+    """Return the first few texts, and the number of the others."""
+    left = len(texts) - most
+    rest = f"{separator.removeprefix(',')}and {left} more" if left > 0 else ""
+    return separator.join(texts[:most]) + rest
 
 
 def _nearness(refusal: Refusal) -> tuple[int, int, tuple[str, ...]]:

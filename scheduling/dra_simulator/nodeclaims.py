@@ -14,7 +14,7 @@ from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import NodeSlices
 from dra_scheduling.nodeclaims.names import REGISTERED
 from dra_scheduling.provisioning.asking import ask
-from dra_scheduling.reasons import Refusal, fold
+from dra_scheduling.reasons import Refusal, fold, in_short
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.access import LiveCluster
 from dra_simulator.complete import complete
@@ -51,7 +51,7 @@ def run_nodeclaims(arguments: argparse.Namespace) -> int:
         cluster.apply(value)
         if isinstance(value, ResourceSlice):
             slices.apply(value)
-    around = Surroundings({name: state.node for name, state in cluster.nodes.items()}, slices, now)
+    around = Surroundings(cluster, slices, now)
     catalogue = Catalogue(cluster)
     if arguments.name is None:
         every = (claim for _, claim in sorted(cluster.inventory.claims.items()))
@@ -119,8 +119,7 @@ def _list_blocks(found: Sequence[Standing]) -> list[Block]:
 
 
 def _row(one: Standing) -> tuple[str, ...]:
-    left = len(one.pods) - MOST_PODS
-    pods = ", ".join(one.pods[:MOST_PODS]) + (f" and {left} more" if left > 0 else "")
+    pods = in_short(one.pods, MOST_PODS)
     type_ = one.instance_type or (f"one of {one.instance_types}" if one.instance_types else "any")
     cells = (one.node_claim, one.node_pool, type_, one.zone, one.node, one.age, one.phase, _waits(one), pods)
     return tuple(cell or "-" for cell in cells)

@@ -1,23 +1,10 @@
 """DaemonSets that take devices: a node has enough of them for its daemons and for the pods that it is made for."""
 
-from collections.abc import Iterator
-
-import pytest
-
 from dra_cluster import objects
 from dra_cluster.machines import TYPES
 from dra_cluster.operators import RunningOperator
 from dra_cluster.planning import POOL_LABEL, Planning, types_of
-from dra_cluster.world import World
 from dra_controlplane.client import Json
-
-
-@pytest.fixture
-def planning(world: World) -> Iterator[Planning]:
-    planning = Planning(world)
-    planning.node_pool()
-    yield planning
-    planning.leave()
 
 
 def daemon_set(planning: Planning, name: str, *claims: Json) -> Json:

@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 import pytest
 
 from dra_cluster import objects
@@ -16,14 +14,6 @@ from dra_controlplane.client import Json, path_of
 CREATE = Match(method="POST", path=r"/nodeclaims$")
 EXTEND = Match(method="PATCH", path=r"/nodeclaims/[^/]+$", body="nominated-pods")
 WAITS = Match(method="PATCH", path=r"/pods/a/status$", body="waits for NodeClaim")
-
-
-@pytest.fixture
-def planning(world: World) -> Iterator[Planning]:
-    planning = Planning(world)
-    planning.node_pool()
-    yield planning
-    planning.leave()
 
 
 def shared(planning: Planning, name: str, count: int = 1) -> Json:

@@ -6,14 +6,13 @@ import msgspec
 import pytest
 
 from dra_controlplane.waiting import wait_until
+from dra_operating.core import ToldCore
 from dra_operating.objects import at, bind_request
 from dra_operator.cycle import (
     Calls,
-    Changed,
     CycleThread,
     Lead,
     Level,
-    Removed,
     SchedulerCore,
     Stop,
     Unwritten,
@@ -45,7 +44,6 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
-from dra_scheduling.wire import KubernetesObject
 
 EXTENDED = "example.com/gpu"
 
@@ -54,20 +52,12 @@ def gpu_pod(name: str, count: int = 1) -> Pod:
     return pod(name, container(limits={EXTENDED: str(count)}))
 
 
-class World:
+class World(ToldCore):
     """A scheduler core with a cluster that a test fills."""
 
     def __init__(self, cycle_pods: int = 100, new_budget: NewBudget = by_steps) -> None:
-        self.now = 100.0
-        self.core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=cycle_pods, new_budget=new_budget)
-        self.core.take_in(Lead(is_leading=True), self.now)
-
-    def add(self, *values: KubernetesObject) -> None:
-        for value in values:
-            self.core.take_in(Changed(value), self.now)
-
-    def remove(self, value: KubernetesObject) -> None:
-        self.core.take_in(Removed(value), self.now)
+        core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=cycle_pods, new_budget=new_budget)
+        super().__init__(core, now=100.0)
 
     def decide(self) -> list[tuple[str, str]]:
         """The pods decided about, each with its node or nothing."""

@@ -1,6 +1,8 @@
 from itertools import permutations
 
-from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, one_line, told_once
+import pytest
+
+from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, in_short, one_line, told_once
 
 
 def refusal(*, found: int, details: tuple[str, ...] = ()) -> Refusal:
@@ -67,3 +69,18 @@ def test_an_aside_that_another_one_goes_on_from_stays_whole() -> None:
     reasons = [FoldedReason(reason="R", message="", nodes=1, asides=(aside,)) for aside in (", a", ", a && b")]
 
     assert told_once("(x, a); (y, a && b); (x, a)", reasons) == "(x, a); (y, a && b); (x)"
+
+
+@pytest.mark.parametrize(
+    ("texts", "separator", "text"),
+    [
+        ([], ", ", ""),
+        (["a", "b"], ", ", "a, b"),
+        (["a", "b", "c"], ", ", "a, b and 1 more"),
+        (["a", "b", "c", "d"], "; ", "a; b; and 2 more"),
+    ],
+)
+def test_of_many_texts_the_first_few_are_told_and_how_many_more_there_are(
+    texts: list[str], separator: str, text: str
+) -> None:
+    assert in_short(texts, 2, separator) == text

@@ -36,9 +36,7 @@ async def is_all_seen(sight: Sight, claim: NodeClaim, nodes: Iterable[Node]) -> 
     if claim.status.node_name:
         is_seen = await sight.has(NODES, claim.status.node_name)
     else:
-        is_seen = await sight.has_all(
-            NODES, is_meant=lambda node: (node.get("spec") or {}).get("providerID") == provider
-        )
+        is_seen = await sight.has_all(NODES, is_meant=lambda node: _provider_of(node) == provider)
     if not claim.metadata.is_deleting:
         is_seen = is_seen and await sight.has_all(INSTANCE_TYPES)
     on_nodes = PODS if claim.metadata.is_deleting else SLICES

@@ -13,7 +13,7 @@ from dra_scheduling.features import LIST_ATTRIBUTES
 from dra_scheduling.pools.nodepools import NodePool
 from dra_scheduling.pools.selections import Wish
 from dra_scheduling.quantity import Family, Quantity
-from dra_scheduling.reasons import Refusal, Wake
+from dra_scheduling.reasons import Refusal, Wake, in_short
 
 NO_MATCH = "NoMatchingDevice"
 NOT_ENOUGH = "NotEnoughDevices"
@@ -251,8 +251,7 @@ def quoted(names: Iterable[str]) -> str:
 
 def listed(texts: Sequence[str]) -> str:
     """Return the first texts and the number of the others."""
-    shown = ", ".join(texts[:SHOWN])
-    return shown if len(texts) <= SHOWN else f"{shown} and {len(texts) - SHOWN} more"
+    return in_short(texts, SHOWN)
 
 
 def devices(count: int, *kind: str) -> str:

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from dra_scheduling.cel.device import DeviceView
 from dra_scheduling.cel.errors import EvaluationError
 from dra_scheduling.cel.values import NO_NAMES
+from dra_scheduling.reasons import in_short
 
 MOST_NAMED = 3
 
@@ -23,5 +24,4 @@ def error_text(error: EvaluationError, device: DeviceView) -> str:
 
 
 def _listed(names: Collection[str]) -> str:
-    shown = ", ".join(sorted(names)[:MOST_NAMED])
-    return f"{shown} and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else shown
+    return in_short(sorted(names), MOST_NAMED)

@@ -142,7 +142,8 @@ class Cluster:
     def _apply_node(self, node: Node) -> Wake:
         state = self.nodes.get(node.name)
         if state is None or state.node.spec.provider_id != node.spec.provider_id:
-            self._leave_machine(state)
+            if state is not None:
+                self._leave_machine(state.node)
             if node.spec.provider_id:
                 self._by_machine.setdefault(node.spec.provider_id, set()).add(node.name)
         if state is None:
@@ -160,18 +161,17 @@ class Cluster:
     def _remove_node(self, key: ObjectKey) -> Wake:
         state = self.nodes.pop(key.name, None)
         if state is not None:
-            self._leave_machine(state)
+            self._leave_machine(state.node)
             self.placements.let_go(key.name)
             self.pools.forget_node(key.name)
             self.changes.changed(key.name)
         return Wake.NOTHING
 
-    def _leave_machine(self, state: NodeState | None) -> None:
-        names = self._by_machine.get(state.node.spec.provider_id) if state is not None else None
-        if state is not None and names is not None:
-            names.discard(state.node.name)
-            if not names:
-                del self._by_machine[state.node.spec.provider_id]
+    def _leave_machine(self, node: Node) -> None:
+        names = self._by_machine.get(node.spec.provider_id, set())
+        names.discard(node.name)
+        if not names:
+            self._by_machine.pop(node.spec.provider_id, None)
 
     def _apply_namespace(self, namespace: Namespace) -> Wake:
         before = self.namespaces.get(namespace.metadata.name)

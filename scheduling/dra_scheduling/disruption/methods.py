@@ -12,6 +12,7 @@ from dra_scheduling.disruption.outlook import Outlook
 from dra_scheduling.disruption.prices import keep_cheaper, price_of
 from dra_scheduling.disruption.whatif import Scenario, WhatIfOptions
 from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.reasons import in_short
 
 EMPTY = "Empty"
 DRIFTED = "Drifted"
@@ -207,8 +208,7 @@ def _turned(search: Search, candidates: Sequence[T]) -> tuple[T, ...]:
 def _with_places(reason: str, group: Sequence[Candidate], scenario: Scenario, more: str = "") -> Decision:
     result = scenario.result()
     names = sorted({move.node for move in result.moves if move.node})
-    shown = ", ".join(names[:SHOWN_NODES]) + (f" and {len(names) - SHOWN_NODES} more" if names[SHOWN_NODES:] else "")
-    places = [f"on {shown}"] if names else []
+    places = [f"on {in_short(names, SHOWN_NODES)}"] if names else []
     places += [f"on a new node, NodeClaim {claim.name}" for claim in result.created]
     message = f"its pods have room {' and '.join(places)}" if places else "no pod needs it"
     return _decision(reason, more + message, group, result.created)

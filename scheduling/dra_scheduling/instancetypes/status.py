@@ -9,6 +9,7 @@ from dra_scheduling.instancetypes.faults import Fault
 from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.instancetypes import DriverDevices, InstanceType, InstanceTypeStatus
 from dra_scheduling.quantity import NANO_PER_UNIT, Quantity
+from dra_scheduling.reasons import in_short
 
 VALID = "Valid"
 MOST_SHOWN = 5
@@ -49,6 +50,4 @@ def _decimal(price: Quantity) -> str:
 
 
 def _text(faults: Sequence[Fault]) -> str:
-    shown = "; ".join(map(str, faults[:MOST_SHOWN]))
-    left = len(faults) - MOST_SHOWN
-    return f"{shown}; and {left} more" if left > 0 else shown
+    return in_short([str(fault) for fault in faults], MOST_SHOWN, "; ")

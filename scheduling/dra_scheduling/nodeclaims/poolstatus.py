@@ -12,6 +12,7 @@ from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node
 from dra_scheduling.nodeclaims.names import READY
 from dra_scheduling.quantity import Quantity
+from dra_scheduling.reasons import in_short
 
 VALID = "ValidationSucceeded"
 CLASS_READY = "NodeClassReady"
@@ -43,8 +44,7 @@ def validation(faults: tuple[Fault, ...]) -> Condition:
     """Return the condition that names what is wrong, the first few of it."""
     if not faults:
         return Condition(type=VALID, status="True", reason=VALID)
-    left = len(faults) - MOST_SHOWN
-    text = "; ".join(map(str, faults[:MOST_SHOWN])) + (f"; and {left} more" if left > 0 else "")
+    text = in_short([str(fault) for fault in faults], MOST_SHOWN, "; ")
     return Condition(type=VALID, status="False", reason="ValidationFailed", message=text)
 
 

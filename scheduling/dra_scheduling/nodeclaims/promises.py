@@ -14,6 +14,7 @@ from dra_scheduling.nodeclaims.names import DEVICES_AS_PROMISED, INITIALIZED
 from dra_scheduling.nodeclaims.nodeslices import NodeSlices
 from dra_scheduling.nodeclaims.steps import ChangeType, Notice
 from dra_scheduling.nodeclaims.times import seconds_of, time_of
+from dra_scheduling.reasons import in_short
 
 FIRST_PAUSE = 300.0
 LONGEST_PAUSE = 6 * 3600.0
@@ -36,7 +37,7 @@ def compared(drivers: tuple[str, ...], expanded: Expanded | None, node: str, sli
         wrong[MISSING] += [f"{driver}/{name}" for name in sorted(wanted.keys() - there.keys())]
         wrong[UNEXPECTED] += [f"{driver}/{name}" for name in sorted(there.keys() - wanted.keys())]
         wrong[DIFFERENT] += [f"{driver}/{name}" for name in both if _binding(there[name]) != _binding(wanted[name])]
-    parts = [f"{WORDS[reason]} {_named(names)}" for reason, names in wrong.items() if names]
+    parts = [f"{WORDS[reason]} {in_short(names, MOST_NAMED)}" for reason, names in wrong.items() if names]
     if not parts:
         return Condition(type=DEVICES_AS_PROMISED, status="True", reason=DEVICES_AS_PROMISED)
     text = f"InstanceType {expanded.name} says otherwise: the node is {' and '.join(parts)}"
@@ -99,8 +100,3 @@ def _last_failure(instance_type: InstanceType) -> float:
     if not status.device_failures or not status.retry_after:
         return 0.0
     return seconds_of(status.retry_after) - _pause(status.device_failures)
-
-
-def _named(names: list[str]) -> str:
-    left = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {left} more" if left > 0 else "")

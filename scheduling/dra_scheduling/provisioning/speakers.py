@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from dra_scheduling.reasons import Refusal, Wake, nearest_of
+from dra_scheduling.reasons import Refusal, Wake, in_short, nearest_of
 
 NODE_POOL = "NodePool"
 MOST_NAMED = 4
@@ -38,6 +38,5 @@ def _called(who: Sequence[Speaker]) -> str:
     kinds = [speaker.kind for speaker in who if not speaker.name]
     pools = [speaker.name for speaker in who if speaker.name]
     if pools:
-        more = f" and {len(pools) - MOST_NAMED} more" if len(pools) > MOST_NAMED else ""
-        kinds.append(f"{NODE_POOL}{'s' if len(pools) > 1 else ''} {', '.join(pools[:MOST_NAMED])}{more}")
+        kinds.append(f"{NODE_POOL}{'s' if len(pools) > 1 else ''} {in_short(pools, MOST_NAMED)}")
     return ", ".join(kinds)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple, TypeGuard, Union, get_args, get_origin
 
 import msgspec
 
+from dra_scheduling.reasons import in_short
+
 MOST_NAMED = 4
 READ_FOR_ALL = frozenset({"apiVersion", "kind"})
 
@@ -80,8 +82,7 @@ def _expected(name: str, every: Sequence[str], others: Sequence[str]) -> str:
     nearest = get_close_matches(name, every, n=1)
     if nearest:
         return f"expected {nearest[0]}"
-    more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
-    return f"expected one of {', '.join(others[:MOST_NAMED])}{more}" if others else "expected none here"
+    return f"expected one of {in_short(others, MOST_NAMED)}" if others else "expected none here"
 
 
 def _present(kind: object) -> object:

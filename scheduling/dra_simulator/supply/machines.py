@@ -1,6 +1,6 @@
 """Plays providers, kubelets and DRA drivers: what there is in the API once a NodeClaim's machine is up."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -96,9 +96,8 @@ class Provider:
         )
 
     def _there(self, claim: NodeClaim) -> Node | None:
-        if not (claim.status.node_name or claim.status.provider_id):
-            return None
-        return node_of(claim, {name: state.node for name, state in self._cluster.nodes.items()})
+        state = self._cluster.node_of(claim)
+        return None if state is None else state.node
 
     def _launched(self, claim: NodeClaim, node: Node | None) -> tuple[NodeClaim, Expanded | None] | None:
         labels = claim.metadata.labels if node is None else {**claim.metadata.labels, **node.metadata.labels}
@@ -160,14 +159,6 @@ class Provider:
         for piece in expanded.slices_for_node(node.name, node_uid=node.metadata.uid, generation=generation):
             if piece.spec.driver in late:
                 yield with_uid(piece)
-
-
-def node_of(claim: NodeClaim, nodes: Mapping[str, Node]) -> Node | None:
-    """Return the node that the NodeClaim is, by its name or else its provider id; None where it is not there."""
-    if claim.status.node_name:
-        return nodes.get(claim.status.node_name)
-    wanted = claim.status.provider_id
-    return next((node for node in nodes.values() if wanted and node.spec.provider_id == wanted), None)
 
 
 def _with_room(claim: NodeClaim, expanded: Expanded) -> NodeClaim:

@@ -1,10 +1,11 @@
 """What NodeClaims are, and what each of them waits for."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 import msgspec
 
+from dra_scheduling.cluster import Cluster
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, NODE_POOL_LABEL, ZONE_LABEL, Expanded
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -13,7 +14,6 @@ from dra_scheduling.nodeclaims import NodeSlices, shut_by
 from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
 from dra_scheduling.nodeclaims.names import DEVICES_AS_PROMISED, DRAINED, INITIALIZED, LAUNCHED, REGISTERED
 from dra_scheduling.provisioning.inflight import has_failed
-from dra_simulator.supply.machines import node_of
 from dra_simulator.supply.text import types_of
 
 PHASES = (LAUNCHED, REGISTERED, INITIALIZED)
@@ -41,9 +41,9 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """What a NodeClaim is held against: nodes by name, local slices, and the time (RFC 3339, or empty)."""
+    """What a NodeClaim is held against: the cluster, local slices, and the time (RFC 3339, or empty)."""
 
-    nodes: Mapping[str, Node]
+    cluster: Cluster
     slices: NodeSlices
     now: str
 
@@ -51,7 +51,8 @@ class Surroundings(msgspec.Struct, frozen=True):
 def standing(claim: NodeClaim, expanded: Expanded | None, around: Surroundings) -> Standing:
     """Return where the NodeClaim stands; `expanded` is of the type that was launched, None where it is not known."""
     labels = claim.metadata.labels
-    node = node_of(claim, around.nodes)
+    state = around.cluster.node_of(claim)
+    node = None if state is None else state.node
     missing = tuple(_missing(claim, node, expanded, around.slices))
     return Standing(
         node_claim=claim.name,

@@ -8,6 +8,7 @@ from dra_cluster.kwok import Kwok
 from dra_cluster.machines import Machines
 from dra_cluster.mirror import Mirror
 from dra_cluster.operators import Operators, RunningOperator, run_all
+from dra_cluster.planning import Planning
 from dra_cluster.proxy import Proxy
 from dra_cluster.witness import Witness, devices_taken, leftovers
 from dra_cluster.world import World
@@ -115,6 +116,15 @@ def world(ground: World, proxy: Proxy, scheduler: RunningOperator, binder: Runni
     proxy.calm()
     run_all(scheduler, binder)
     wait_for_rest(ground, scheduler, binder)
+
+
+@pytest.fixture
+def planning(world: World) -> Iterator[Planning]:
+    """A NodePool for which NodeClaims are planned; the test is their provider."""
+    planning = Planning(world)
+    planning.node_pool()
+    yield planning
+    planning.leave()
 
 
 @pytest.fixture

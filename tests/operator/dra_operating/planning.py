@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import msgspec
 
+from dra_operating.core import ToldCore
 from dra_operating.supply import cpu_pod
-from dra_operator.cycle import Changed, Lead, Ordered, Removed, SchedulerCore
+from dra_operator.cycle import Ordered, SchedulerCore
 from dra_operator.provisioning import ARRIVAL_SECONDS, Order, Plans, PlanSettings, Provisioner
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.inventory import nominees_of
@@ -13,34 +14,21 @@ from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
 from dra_scheduling.model.outcomes import Nominated, Outcome
 from dra_scheduling.queue import SchedulingQueue
 from dra_scheduling.testing import node
-from dra_scheduling.wire import KubernetesObject
 
 POOL_LABEL = {"karpenter.sh/nodepool": "general"}
 
 
-class World:
+class World(ToldCore):
     """A scheduler core that may have nodes made; a test plays the API server."""
 
     def __init__(
         self, *, most_pods: int = 2_000, is_trial: bool = False, clock: Callable[[], float] = lambda: 0.0
     ) -> None:
-        self.now = 1_767_225_600.0
         self.cluster = Cluster()
         settings = PlanSettings(most_pods=most_pods, is_trial=is_trial)
-        self.core = SchedulerCore(
-            self.cluster,
-            SchedulingQueue(),
-            cycle_pods=1_000,
-            provisioner=Provisioner(self.cluster, settings, clock),
-        )
-        self.core.take_in(Lead(is_leading=True), self.now)
-
-    def add(self, *values: KubernetesObject) -> None:
-        for value in values:
-            self.core.take_in(Changed(value), self.now)
-
-    def remove(self, value: KubernetesObject) -> None:
-        self.core.take_in(Removed(value), self.now)
+        provisioner = Provisioner(self.cluster, settings, clock)
+        core = SchedulerCore(self.cluster, SchedulingQueue(), cycle_pods=1_000, provisioner=provisioner)
+        super().__init__(core, now=1_767_225_600.0)
 
     def decide(self) -> Plans:
         return self.core.decide(self.now)
