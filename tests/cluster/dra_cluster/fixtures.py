@@ -1,5 +1,6 @@
 """Fixtures of the tests in which scheduler and binder share a cluster with the tests before and after."""
 
+import uuid
 from collections.abc import Generator, Iterator
 
 import pytest
@@ -23,7 +24,27 @@ def installed(api: ApiClient) -> None:
 
 
 @pytest.fixture(scope="session")
-def mirror(installed: None, api: ApiClient) -> Iterator[Mirror]:
+def strangers(api: ApiClient) -> None:
+    """What others may write where the tests read.
+
+    This Event is the one of kube-apiserver when its default ServiceCIDR could not be created at once.
+    """
+    about_nothing = {"kind": "ServiceCIDR", "apiVersion": "networking.k8s.io/v1"}
+    api.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"nobody.{uuid.uuid4().hex[:16]}", "namespace": "default"},
+            "involvedObject": about_nothing,
+            "type": "Warning",
+            "reason": "KubernetesDefaultServiceCIDRError",
+            "message": "The default ServiceCIDR can not be created",
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def mirror(installed: None, strangers: None, api: ApiClient) -> Iterator[Mirror]:
     with Mirror(api) as mirror:
         yield mirror
 

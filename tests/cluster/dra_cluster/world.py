@@ -226,12 +226,12 @@ class World:
         return self.mirror.until(found, f"a BindRequest of {pod} to fail")
 
     def events(self, name: str, reason: str = "") -> tuple[Json, ...]:
-        """The Events about an object of that name, of one reason or of any."""
+        """The Events about an object of that name, of one reason or of any; others may write Events about nothing."""
         return tuple(
             event
             for namespace in (self.namespace, "default")
             for event in self.mirror.items(EVENTS, namespace)
-            if event["involvedObject"]["name"] == name and reason in {"", event["reason"]}
+            if event["involvedObject"].get("name") == name and reason in {"", event["reason"]}
         )
 
     def told(self, name: str, reason: str, *texts: str) -> str:
