@@ -6,7 +6,7 @@ import pytest
 
 from dra_operator.kwok.instances import Catalogue
 from dra_operator.kwok.objects import address, node_of
-from dra_scheduling.features import DEFAULT_FEATURES
+from dra_scheduling.features import DEFAULT_FEATURES, NODE_ALLOCATABLE, Features
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.nodeclaims.launching import chosen
@@ -92,6 +92,13 @@ def test_the_host_name_of_a_long_name_fits_into_a_label() -> None:
 
     assert metadata["name"] == "n" * 100
     assert len(metadata["labels"]["kubernetes.io/hostname"]) == 63
+
+
+def test_a_node_declares_the_feature_without_which_a_server_refuses_slices_of_its_own_resources() -> None:
+    features = Features.of({NODE_ALLOCATABLE: True})
+
+    assert node_of(claim(), is_ready=True, features=features)["status"]["declaredFeatures"] == [NODE_ALLOCATABLE]
+    assert node_of(claim(), is_ready=True)["status"]["declaredFeatures"] == []
 
 
 def test_the_address_of_a_name_is_always_the_same() -> None:

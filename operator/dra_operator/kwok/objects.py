@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from dra_operator.api import Json, timestamp
+from dra_scheduling.features import DEFAULT_FEATURES, NODE_ALLOCATABLE, Features
 from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
@@ -21,6 +22,8 @@ LONGEST_LABEL = 63
 LEASE_NAMESPACE = "kube-node-lease"
 LEASE_SECONDS = 60
 VERSION = "v1.37.0+kwok"
+DECLARED = (NODE_ALLOCATABLE,)
+"""The features that a kubelet with their gate on declares in the status of its node, as far as they matter here."""
 HEALTHY = {
     "MemoryPressure": "KubeletHasSufficientMemory",
     "DiskPressure": "KubeletHasNoDiskPressure",
@@ -58,8 +61,11 @@ def condition_status(claim: NodeClaim, condition: Condition) -> Json:
     return {"conditions": written}
 
 
-def node_of(claim: NodeClaim, *, is_ready: bool) -> Json:
-    """Return the node that the machine of a launched NodeClaim comes up as."""
+def node_of(claim: NodeClaim, *, is_ready: bool, features: Features = DEFAULT_FEATURES) -> Json:
+    """Return the node that the machine of a launched NodeClaim comes up as.
+
+    An API server takes slices with node-allocatable resources of nodes only that declare to have the feature.
+    """
     labels = {**USUAL_LABELS, **claim.metadata.labels, HOSTNAME: _short(claim.name)}
     taints = dict.fromkeys((*claim.spec.taints, *claim.spec.startup_taints, UNREGISTERED_TAINT))
     return {
@@ -76,6 +82,7 @@ def node_of(claim: NodeClaim, *, is_ready: bool) -> Json:
             ],
             "conditions": [*node_status(is_ready=is_ready)["conditions"], *map(_fine, HEALTHY)],
             "nodeInfo": _system(labels, claim),
+            "declaredFeatures": [name for name in DECLARED if features.has(name)],
         },
     }
 

@@ -63,7 +63,7 @@ class KwokRole:
         self._places = places = Places(cache)
         self._catalogue = catalogue = Catalogue(settings.feature_gates)
         self._pauses = pauses = Pauses(time.monotonic)
-        writer = Writer(requests)
+        writer = Writer(requests, settings.feature_gates)
         sight = Sight(requests, cache)
         self._provider = Provider(
             writer, places=places, catalogue=catalogue, pauses=pauses, recorder=recorder, sight=sight

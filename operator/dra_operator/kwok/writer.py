@@ -10,6 +10,7 @@ from dra_operator.kube.ports import MERGE_PATCH, Requests
 from dra_operator.kwok.instances import FINALIZER
 from dra_operator.kwok.objects import LEASE_NAMESPACE, lease_of, node_of, node_status, provider_id, renewal
 from dra_operator.kwok.pools import Publish, Withdraw
+from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
@@ -21,10 +22,11 @@ LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases"
 class Writer:
     """Every method raises `ApiError`."""
 
-    __slots__ = ("_requests",)
+    __slots__ = ("_features", "_requests")
 
-    def __init__(self, requests: Requests) -> None:
+    def __init__(self, requests: Requests, features: Features = DEFAULT_FEATURES) -> None:
         self._requests = requests
+        self._features = features
 
     async def decide(self, claim: NodeClaim, labels: Mapping[str, str]) -> None:
         """Write which machine a NodeClaim gets, and that the machine has to go before it."""
@@ -51,7 +53,8 @@ class Writer:
     async def create_node(self, claim: NodeClaim, *, is_ready: bool) -> bool:
         """Let the machine come up; return False where another node has its name."""
         try:
-            await self._requests.request("POST", NODES.path, node_of(claim, is_ready=is_ready))
+            body = node_of(claim, is_ready=is_ready, features=self._features)
+            await self._requests.request("POST", NODES.path, body)
         except ConflictError as error:
             there = await self._node(claim)
             if not there:
