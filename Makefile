@@ -48,7 +48,7 @@ fmt: sync ## rewrite what ruff can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: control-plane ## measure speed and memory beside kube-scheduler (ONLY=decisions,binds,start-up,allocator,candidates,planning,disruption)
+bench: control-plane ## measure speed and memory beside kube-scheduler (ONLY=decisions,binds,start-up,allocator,candidates,planning,disruption,gate)
 	@$(TOOLS) $(PY) -m dra_bench $(if $(ONLY),--only $(ONLY)) $(BENCH)
 
 oracle: sync ## compare the allocator with Kubernetes' own on WORLDS=10000 random worlds (SEED=0)

@@ -2,10 +2,11 @@ import argparse
 
 import pytest
 
-from dra_bench import binds, page
+from dra_bench import binds, newnodes, page
 from dra_bench.__main__ import SECTIONS, names
 from dra_bench.binds import Binds
 from dra_bench.clock import Took, milliseconds
+from dra_bench.gate import requests_in
 from dra_bench.load import writes_in
 from dra_bench.processes import Cost
 from dra_bench.report import Table
@@ -19,6 +20,14 @@ apiserver_request_total{code="409",resource="pods",subresource="binding",verb="P
 apiserver_request_total{code="200",resource="pods",subresource="",verb="PATCH"} 2
 apiserver_request_total{code="200",resource="pods",subresource="",verb="LIST"} 3
 """
+
+OWN_METRICS = """
+dra_api_requests_total{code="200",resource="nodes",verb="patch"} 2.0
+dra_api_requests_total{code="409",resource="nodes",verb="patch"} 1.0
+dra_api_requests_created{code="409",resource="nodes",verb="patch"} 1.8e+09
+dra_watch_events_total{novelty="news",resource="nodes"} 9.0
+"""
+CLAIM = b'{"type":"MODIFIED","object":{"metadata":{"name":"n"},"status":{"conditions":[{"type":"Initialized","status":"%s"}]}}}'
 
 
 def measured(scheduler: str, pods_per_second: float) -> Binds:
@@ -56,6 +65,15 @@ def test_a_table_reads_as_markdown() -> None:
 
 def test_writes_are_counted_by_verb_and_resource_whatever_their_answer() -> None:
     assert writes_in(METRICS) == {"POST pods/binding": 8, "PATCH pods": 2}
+
+
+def test_requests_of_a_role_are_counted_by_verb_and_resource_whatever_their_answer() -> None:
+    assert requests_in(OWN_METRICS) == {"patch nodes": 3}
+
+
+@pytest.mark.parametrize(("status", "name"), [(b"True", b"n"), (b"Unknown", None)])
+def test_a_node_claim_is_open_once_its_watch_says_so(status: bytes, name: bytes | None) -> None:
+    assert newnodes.opened(CLAIM % status) == name
 
 
 def test_rates_are_compared_with_that_of_kube_scheduler() -> None:

@@ -11,7 +11,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table as Drawn
 
-from dra_bench import binds, candidates, decisions, disruption, memory, page, planning, searches, startup, sweeps
+from dra_bench import binds, candidates, decisions, disruption, gate, memory, page, planning, searches, startup, sweeps
 from dra_bench.machine import this_machine
 from dra_bench.report import Say, Table
 from dra_controlplane.errors import ControlPlaneError
@@ -38,6 +38,7 @@ SECTIONS: Mapping[str, Section] = {
     "candidates": Section(candidates.measure, candidates.table),
     "planning": Section(planning.measure, planning.table),
     "disruption": Section(disruption.measure, disruption.table),
+    "gate": Section(gate.measure, gate.table),
 }
 GROUPS: Mapping[str, tuple[str, ...]] = {"allocator": ("searches", "one-pod", "memory")}
 

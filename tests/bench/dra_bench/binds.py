@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 import msgspec
 
 from dra_bench import world
-from dra_bench.load import LOOK_SECONDS, BoundPods, Load
+from dra_bench.load import LOOK_SECONDS, Load, Seen
 from dra_bench.processes import Cost, costs, spent
 from dra_bench.report import Say, Table
 from dra_cluster.operators import RunningOperator
@@ -145,7 +145,7 @@ async def _measure(plane: ControlPlane, workload: Workload, name: str, pids: Map
     )
 
 
-async def _tell(what: str, bound: BoundPods, pods: int, say: Say) -> None:
+async def _tell(what: str, bound: Seen, pods: int, say: Say) -> None:
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         say(f"{what}: {bound.count} of {pods} bound")
