@@ -27,7 +27,8 @@ dra_api_requests_total{code="409",resource="nodes",verb="patch"} 1.0
 dra_api_requests_created{code="409",resource="nodes",verb="patch"} 1.8e+09
 dra_watch_events_total{novelty="news",resource="nodes"} 9.0
 """
-CLAIM = b'{"type":"MODIFIED","object":{"metadata":{"name":"n"},"status":{"conditions":[{"type":"Initialized","status":"%s"}]}}}'
+STATUS = b'{"conditions":[{"type":"Initialized","status":"%s"}]}'
+CLAIM = b'{"type":"MODIFIED","object":{"metadata":{"name":"n"},"status":' + STATUS + b"}}"
 
 
 def measured(scheduler: str, pods_per_second: float) -> Binds:
