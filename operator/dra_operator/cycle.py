@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
+from dra_operator.departures import begins_to_leave
 from dra_operator.disruption import Carried, Disruptor
 from dra_operator.logs import log
 from dra_operator.metrics import CYCLE_SECONDS, DEVICES_HELD, IN_FLIGHT, OUTCOMES, QUEUE
@@ -244,6 +245,8 @@ class SchedulerCore:
             self._forget(before.metadata.uid)
         known = self._cluster.claims.get(value.key) if isinstance(value, ResourceClaim) else None
         wake = self._cluster.apply(value)
+        if self._provisioner is not None and isinstance(value, Pod) and begins_to_leave(before, value):
+            self._provisioner.leaves(value)
         if isinstance(value, BindRequest):
             self._remember(value)
             self._note_failure(value.pod_key, now)

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from dra_operator.departures import Departures
 from dra_operator.logs import log
 from dra_operator.metrics import NOMINATED_PODS, PLAN_SECONDS
+from dra_operator.tidings import both, lodged, nominated, not_launched, plan_failed, would_be
 from dra_scheduling.allocation.budget import within
 from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
-from dra_scheduling.inventory import Nominee, nominees_of, place_in
+from dra_scheduling.cluster.refusing import may_be_helped
+from dra_scheduling.inventory import Nominee, nominees_of
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Nominated, Outcome, OutOfBudget, Unschedulable
-from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
+from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.provisioning import (
     Nomination,
     PlanOptions,
@@ -32,7 +34,7 @@ from dra_scheduling.provisioning import (
     was_never_launched,
 )
 from dra_scheduling.queue import backoff
-from dra_scheduling.reasons import FoldedReason, Wake, told_once
+from dra_scheduling.reasons import Wake
 from dra_scheduling.wire import KubernetesObject
 
 MOST_PODS = 2_000
@@ -46,7 +48,6 @@ REPLAN_SECONDS = 5.0
 ARRIVAL_SECONDS = 10.0
 # A pod that hangs while it ends may do so for ever.
 OVERDUE_SECONDS = 60.0
-NOMINATED = "Nominated"
 
 _log = log("provisioning")
 
@@ -90,13 +91,14 @@ class Provisioner:
         self._cluster = cluster
         self._settings = settings
         self._clock = clock
-        self._batch: dict[str, Unschedulable] = {}
+        self._batch: dict[str, Unschedulable | OutOfBudget] = {}
         self._first = self._last = 0.0
         self._over: set[str] = set()
         self._arriving: dict[str, float] = {}
         # What a provider cannot launch it may refuse for hours, while its types go on saying that they are to be had.
         self._unlaunched: dict[str, int] = {}
         self._late: dict[str, Unschedulable] = {}
+        self._departures = Departures()
         self._timers: list[tuple[float, str]] = []
         self._said: dict[str, _Said] = {}
         self._lodged: dict[str, None] = {}
@@ -120,6 +122,11 @@ class Provisioner:
             case _:
                 names = ()
         return tuple(name for name in names if self._is_over(name, now))
+
+    def leaves(self, pod: Pod) -> None:
+        """Take note that a pod on a node is being deleted from now on."""
+        if self._said:
+            self._departures.begun(pod)
 
     def forget(self, uid: str) -> None:
         """Let go of a pod that is placed, or gone."""
@@ -148,19 +155,21 @@ class Provisioner:
             return msgspec.structs.replace(outcome, wake=outcome.wake | Wake.SUPPLY)
         said = self._said.get(uid)
         if said is not None and said.revision == self._revision and now < said.since + REMEMBERED_SECONDS:
-            return _both(outcome, said.refused)
+            return both(outcome, said.refused)
         until = max(self._arriving.get(uid, 0.0), said.since + REPLAN_SECONDS if said is not None else 0.0)
         if until > now:
             self._postpone(uid, until, outcome)
         else:
             self._gather(uid, outcome, now)
-        return None if said is None else _both(outcome, said.refused)
+        return None if said is None else both(outcome, said.refused)
 
     def next_time(self) -> float | None:
         """Return when the next plan is due; None while there is nothing to plan, or the last one is being written."""
         if self._orders:
             return None
         times = [until for until, _ in self._timers[:1]]
+        if (when := self._departures.next_time()) is not None:
+            times.append(when)
         if len(self._batch) >= self._settings.most_pods:
             times.append(self._first)
         elif self._batch:
@@ -170,6 +179,7 @@ class Provisioner:
     def is_due(self, now: float) -> bool:
         """Whether a plan is to be made now."""
         self._gather_late(now)
+        self._gather_helped(now)
         when = self.next_time()
         return bool(self._batch) and when is not None and when <= now
 
@@ -201,9 +211,7 @@ class Provisioner:
         for nomination in (one for result in results for one in result.nominations):
             claim = claims.get(nomination.node_claim)
             if claim is not None and self._settings.is_trial:
-                outcomes.append(
-                    self._remember(said[nomination.pod.metadata.uid], _would_be(nomination.pod, claim), now)
-                )
+                outcomes.append(self._remember(said[nomination.pod.metadata.uid], would_be(nomination.pod, claim), now))
             elif claim is not None:
                 waiting[claim.name].append(nominated(nomination.pod, claim))
             else:
@@ -233,7 +241,7 @@ class Provisioner:
         self._revision += 1
         return tuple(one.pod for one in order.nominated), self._cluster.inventory.forget(name)
 
-    def _gather(self, uid: str, outcome: Unschedulable, now: float) -> None:
+    def _gather(self, uid: str, outcome: Unschedulable | OutOfBudget, now: float) -> None:
         if not self._batch:
             self._first = now
         if uid not in self._batch:
@@ -251,6 +259,18 @@ class Provisioner:
             self._arriving.pop(uid, None)
             if uid in self._late:
                 self._gather(uid, self._late.pop(uid), now)
+
+    def _gather_helped(self, now: float) -> None:
+        """Plan again for pods that were refused before others began to leave the nodes that they could use."""
+        changes = self._departures.take(now)
+        if not changes:
+            return
+        # What is out of date already is planned for when its time has come.
+        said = [(uid, one.refused) for uid, one in self._said.items() if one.revision == self._revision]
+        for uid, refused in said:
+            if may_be_helped(self._cluster, refused.pod, changes):
+                del self._said[uid]
+                self._gather(uid, refused, now)
 
     def _is_over(self, name: str, now: float) -> bool:
         """Whether the NodeClaim is not on its way any more."""
@@ -275,7 +295,7 @@ class Provisioner:
             pod = self._cluster.pod(nominee.key)
             if before and pod is not None:
                 self._arriving[nominee.uid] = now + backoff(before)
-                self._said[nominee.uid] = _Said(refused=_unlaunched(pod, claim), revision=-1, since=0.0)
+                self._said[nominee.uid] = _Said(refused=not_launched(pod, claim), revision=-1, since=0.0)
 
     def _is_waiting(self, nominee: Nominee) -> bool:
         pod = self._cluster.pod(nominee.key)
@@ -295,7 +315,7 @@ class Provisioner:
         except Exception:  # noqa: BLE001  whatever it is, it concerns these pods alone
             _log.exception("a plan failed", pods=[str(pod.key) for pod in pods][:20])
             if len(pods) == 1:
-                yield ProvisioningResult(refused=(_failed(pods[0]),))
+                yield ProvisioningResult(refused=(plan_failed(pods[0]),))
             else:
                 half = len(pods) // 2
                 yield from self._results(pods[:half], now)
@@ -309,13 +329,7 @@ class Provisioner:
         uid = nomination.pod.metadata.uid
         self._lodged[uid] = None
         self._postpone(uid, now + OVERDUE_SECONDS, refused)
-        message = f"waits for the pods that are being deleted on node {nomination.node}"
-        return Nominated(
-            pod=nomination.pod,
-            message=message,
-            reasons=(FoldedReason(reason=NOMINATED, message=message, nodes=0),),
-            wake=_wake_of(nomination.pod) | Wake.NODE,
-        )
+        return lodged(nomination.pod, nomination.node)
 
     def _remember(self, outcome: Unschedulable, said: Unschedulable | OutOfBudget, now: float) -> Unschedulable:
         uid = outcome.pod.metadata.uid
@@ -323,69 +337,12 @@ class Provisioner:
         if any(one.reason == OUT_OF_BUDGET for one in said.reasons):
             # Nothing is proved, and nothing has to change for another answer.
             self._postpone(uid, now + REMEMBERED_SECONDS, outcome)
-        return _both(outcome, said)
+        return both(outcome, said)
 
 
 def is_for_nodes(outcome: Unschedulable) -> bool:
     """Whether it is the nodes that refuse the pod, and not something that holds whatever nodes there are."""
     return all(reason.nodes for reason in outcome.reasons)
-
-
-def nominated(pod: Pod, claim: NodeClaim) -> Nominated:
-    """Return what a pod is told that a NodeClaim was made for; nothing in it changes as the node comes up."""
-    message = f"waits for NodeClaim {claim.name} ({_about(claim)})"
-    reason = FoldedReason(reason=NOMINATED, message=message, nodes=0)
-    return Nominated(
-        pod=pod,
-        message=message,
-        reasons=(reason,),
-        wake=_wake_of(pod),
-        node_claim=claim.name,
-        place=place_in(claim, pod),
-    )
-
-
-def _wake_of(pod: Pod) -> Wake:
-    # Claims of its own come from templates: no other pod gets them devices.
-    shares = any(one.resource_claim_name for one in pod.spec.resource_claims)
-    return Wake.DEVICES | Wake.ROOM | Wake.POD | (Wake.CLAIMS if shares else Wake.NOTHING)
-
-
-def _about(claim: NodeClaim) -> str:
-    pool = f"NodePool {claim.metadata.labels.get(NODE_POOL_LABEL, '')}"
-    types = next((one.values for one in claim.spec.requirements if one.key == INSTANCE_TYPE_LABEL), ())
-    if not types:
-        return pool
-    return f"{pool}, {types[0] if len(types) == 1 else f'one of {len(types)} instance types'}"
-
-
-def _would_be(pod: Pod, claim: NodeClaim) -> Unschedulable:
-    message = f"a NodeClaim would serve it ({_about(claim)}), and none is made with DRA_NODECLAIMS=plan"
-    reason = FoldedReason(reason=NOMINATED, message=message, nodes=0)
-    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
-
-
-def _unlaunched(pod: Pod, claim: NodeClaim) -> Unschedulable:
-    why = next(one.message or one.reason for one in claim.status.conditions if one.type == "Launched")
-    message = f"no new node: NodeClaim {claim.name} was not launched, another one is made after a pause: {why}"
-    reason = FoldedReason(reason="NotLaunched", message=message, nodes=0)
-    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
-
-
-def _failed(pod: Pod) -> Unschedulable:
-    message = "no new node: the plan failed, the log of the scheduler says why"
-    reason = FoldedReason(reason="PlanFailed", message=message, nodes=0)
-    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
-
-
-def _both(outcome: Unschedulable, said: Unschedulable | OutOfBudget) -> Unschedulable:
-    reasons = (*outcome.reasons, *said.reasons)
-    return msgspec.structs.replace(
-        outcome,
-        message=told_once(f"{outcome.message}; {said.message}", reasons),
-        reasons=reasons,
-        wake=outcome.wake | said.wake,
-    )
 
 
 def _moment(now: float) -> str:

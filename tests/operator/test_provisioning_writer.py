@@ -9,7 +9,8 @@ from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.cache import Cache
 from dra_operator.kinds import NODE_CLAIMS
 from dra_operator.nodeclaimwriter import NodeClaimWriter, OrderReports
-from dra_operator.provisioning import Order, nominated
+from dra_operator.provisioning import Order
+from dra_operator.tidings import nominated
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.ids import ObjectKey

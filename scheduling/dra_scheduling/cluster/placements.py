@@ -156,7 +156,7 @@ class Placements:
             if now.node in self._nodes:
                 self._nodes[now.node].take(now.charge)
                 self._changes.changed(now.node)
-        return Wake.ROOM if before is not None else Wake.NOTHING
+        return Wake.ROOM if before is not None and _leaves_room(before, now) else Wake.NOTHING
 
     def _withdraw_old(self, before: Commitment | None, now: Commitment | None) -> Wake:
         if before is None:
@@ -198,6 +198,14 @@ class Placements:
 
 def _room(commitment: Commitment) -> tuple[str, str, Charge]:
     return commitment.pod_uid, commitment.node, commitment.charge
+
+
+def _leaves_room(before: Commitment, now: Commitment | None) -> bool:
+    """Whether the change is more than that the pod is going to leave."""
+    if now is None:
+        return True
+    charge = msgspec.structs.replace(now.charge, is_going=before.charge.is_going)
+    return _room(before) != (now.pod_uid, now.node, charge)
 
 
 def _is_for(request: BindRequest, pod: Pod) -> bool:

@@ -1,5 +1,7 @@
 """What a pod asks of nodes, or why it can have none, whatever nodes there are."""
 
+from collections.abc import Mapping
+
 from dra_scheduling.cluster.index import Cluster
 from dra_scheduling.features import NODE_ALLOCATABLE
 from dra_scheduling.model.pods import Pod
@@ -20,6 +22,15 @@ def usable_claims(cluster: Cluster, pod: Pod) -> ResolvedClaims | Refusal:
 def shape_of(cluster: Cluster, pod: Pod, resolved: ResolvedClaims) -> Shape | Refusal:
     """Return what the pod asks of a node, or the first thing that keeps it from every node."""
     return pod_refusal(cluster, pod, resolved) or cluster.shapes.shape_of(pod, resolved, cluster.classes)
+
+
+def may_be_helped(cluster: Cluster, pod: Pod, changes: Mapping[str, Wake]) -> bool:
+    """Whether changes of these kinds, by node, could make one of the nodes take the pod, as they were last judged."""
+    resolved = usable_claims(cluster, pod)
+    shape = resolved if isinstance(resolved, Refusal) else shape_of(cluster, pod, resolved)
+    if isinstance(shape, Refusal):
+        return False
+    return any(shape.ranking.may_be_changed(node, change) for node, change in changes.items())
 
 
 def pod_refusal(cluster: Cluster, pod: Pod, resolved: ResolvedClaims) -> Refusal | None:

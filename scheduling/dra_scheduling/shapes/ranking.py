@@ -111,6 +111,11 @@ class Ranking:
             self._take_in(node, look(node))
         return node in self._fits
 
+    def may_be_changed(self, node: str, change: Wake) -> bool:
+        """Whether a change of these kinds could make the node take the shape; so it may where nothing is known."""
+        verdict = self._refusals.get(node)
+        return verdict is None or bool(verdict.refusal.wake & change)
+
     def summary(self) -> Summary:
         """Return why no node takes the shape; asked for only when `best` has none."""
         if self._summary is None:
