@@ -20,13 +20,14 @@ class Places:
     """Indexes over the cache. What `changed` and `removed` return are the NodeClaims that the event concerns."""
 
     __slots__ = ("_cache", "_claims_by_pool", "_claims_by_provider", "_claims_by_type", "_features", "_nodes",
-                 "_pods", "_types", "slices")  # fmt: skip
+                 "_pods", "_pools", "_types", "slices")  # fmt: skip
 
     def __init__(self, cache: Cache, features: Features) -> None:
         self._cache = cache
         self._features = features
         self._nodes: Index[str] = Index()
         self._pods: Index[str] = Index()
+        self._pools: dict[str, NodePool] = {}
         self._claims_by_provider: Index[str] = Index()
         self._claims_by_type: Index[str] = Index()
         self._claims_by_pool: Index[str] = Index()
@@ -44,9 +45,8 @@ class Places:
                 return self._on_nodes(self.slices.apply(value))
             case Pod():
                 return self._pod_changed(value.key, value.spec.node_name)
-            case InstanceType():
-                self._types.set(_key(value.name), (value.instance_type,))
-                return _names(self._claims_by_type.carrying(value.instance_type))
+            case InstanceType() | NodePool():
+                return self._supply_changed(value)
             case _:
                 return ()
 
@@ -63,9 +63,8 @@ class Places:
                 return self._on_nodes(self.slices.remove(value.metadata.name))
             case Pod():
                 return self._pod_changed(value.key, "")
-            case InstanceType():
-                self._types.set(_key(value.name), ())
-                return _names(self._claims_by_type.carrying(value.instance_type))
+            case InstanceType() | NodePool():
+                return self._supply_removed(value)
             case _:
                 return ()
 
@@ -92,6 +91,19 @@ class Places:
         result = expand(chosen, self._features)
         return chosen, result if isinstance(result, Expanded) else None
 
+    def pool_of(self, claim: NodeClaim) -> NodePool | None:
+        """Return the pool of a NodeClaim, None where there is none."""
+        return self._pools.get(claim.metadata.labels.get(NODE_POOL_LABEL, ""))
+
+    def is_type(self, name: str) -> bool:
+        """Whether the nodes of any type are called so."""
+        return self._types.has(name)
+
+    def claims_on(self, node: str) -> tuple[NodeClaim, ...]:
+        """Return the NodeClaims of a node."""
+        found = (self._cache.get(NodeClaim, _key(name)) for name in self._on_nodes((node,)))
+        return tuple(claim for claim in found if claim is not None)
+
     def namesakes(self, value: InstanceType) -> tuple[InstanceType, ...]:
         """Return the other types whose nodes have the same label."""
         found = (self._cache.get(InstanceType, key) for key in self._types.carrying(value.instance_type))
@@ -108,6 +120,24 @@ class Places:
         self._claims_by_type.set(key, (labels[INSTANCE_TYPE_LABEL],) if INSTANCE_TYPE_LABEL in labels else ())
         self._claims_by_pool.set(key, (labels[NODE_POOL_LABEL],) if NODE_POOL_LABEL in labels else ())
         return (claim.name,)
+
+    def _supply_changed(self, value: InstanceType | NodePool) -> list[str]:
+        if isinstance(value, InstanceType):
+            self._types.set(_key(value.name), (value.instance_type,))
+            return _names(self._claims_by_type.carrying(value.instance_type))
+        before = self._pools.get(value.name)
+        self._pools[value.name] = value
+        # Its status follows from its NodeClaims, and changes with each of them.
+        if before is not None and _demands(before) == _demands(value):
+            return []
+        return _names(self._claims_by_pool.carrying(value.name))
+
+    def _supply_removed(self, value: InstanceType | NodePool) -> list[str]:
+        if isinstance(value, InstanceType):
+            self._types.set(_key(value.name), ())
+            return _names(self._claims_by_type.carrying(value.instance_type))
+        self._pools.pop(value.name, None)
+        return _names(self._claims_by_pool.carrying(value.name))
 
     def _node_changed(self, name: str, provider: str) -> list[str]:
         before = self._nodes.marks(_key(name))
@@ -128,6 +158,10 @@ class Places:
 
     def _of_provider(self, provider: str) -> list[str]:
         return _names(self._claims_by_provider.carrying(provider))
+
+
+def _demands(pool: NodePool) -> tuple[object, ...]:
+    return pool.spec, pool.metadata.annotations, pool.metadata.is_deleting
 
 
 def _key(name: str) -> ObjectKey:

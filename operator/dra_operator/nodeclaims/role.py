@@ -12,17 +12,20 @@ from dra_operator.kube.ports import Requests
 from dra_operator.leader import Leadership
 from dra_operator.nodeclaims.lasting import is_all_seen, is_lasting
 from dra_operator.nodeclaims.places import Places
+from dra_operator.nodeclaims.podevents import PodEvents
 from dra_operator.nodeclaims.stepping import Stepper
 from dra_operator.nodeclaims.writer import Writer
 from dra_operator.settings import NodeClaimsMode, Settings
 from dra_operator.sight import BEHIND_SECONDS, Sight
 from dra_operator.workqueue import WorkQueue
+from dra_scheduling.disruption import Drift, Prospect, beside, last_words
+from dra_scheduling.disruption.conditions import EVENT_SECONDS
 from dra_scheduling.instancetypes import Expanded, expand, namesake_fault, status_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.model.pods import NODE_POOL_LABEL, Node
+from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import (
     Deadlines,
@@ -34,8 +37,8 @@ from dra_scheduling.nodeclaims import (
     pool_status,
     termination_step,
 )
-from dra_scheduling.nodeclaims.names import OWN_GROUP
-from dra_scheduling.wire import KubernetesObject
+from dra_scheduling.nodeclaims.names import CONSOLIDATABLE, OWN_GROUP
+from dra_scheduling.wire import KubernetesObject, key_of
 
 WORKERS = 16
 SLICE_PAUSE = 0.05
@@ -74,6 +77,7 @@ class NodeClaimsRole:
         self._leadership = leadership
         self._writer = Writer(requests, time.monotonic)
         self._places = Places(cache, settings.feature_gates)
+        self._pod_events = PodEvents(time.time)
         self._queue: WorkQueue[Task] = WorkQueue("nodeclaims")
         self._sight = Sight(requests, cache)
         self._stepper = Stepper(self._writer, recorder, time.monotonic)
@@ -84,6 +88,8 @@ class NodeClaimsRole:
         match value:
             case NodeClaim():
                 self._pool_concerned(value)
+            case Pod():
+                self._pods_moved(self._pod_events.changed(value))
             case NodePool():
                 self._queue.add(Task(Subject.POOL, value.name))
             case InstanceType():
@@ -102,11 +108,15 @@ class NodeClaimsRole:
             case NodeClaim():
                 self._queue.forget(Task(Subject.CLAIM, value.name))
                 self._pool_concerned(value)
+            case Pod():
+                self._pods_moved(self._pod_events.removed(key_of(value)))
             case InstanceType():
                 self._namesakes_concerned(value)
                 self._all_pools()
-            case Node() if NODE_POOL_LABEL in value.metadata.labels:
-                self._queue_later(Task(Subject.POOL, value.metadata.labels[NODE_POOL_LABEL]))
+            case Node():
+                self._pod_events.forget(value.name)
+                if NODE_POOL_LABEL in value.metadata.labels:
+                    self._queue_later(Task(Subject.POOL, value.metadata.labels[NODE_POOL_LABEL]))
             case _:
                 pass
 
@@ -166,8 +176,21 @@ class NodeClaimsRole:
         if not (is_own(claim) and self._mode is NodeClaimsMode.OWN):
             return gate_step(at), instance_type
         if claim.metadata.is_deleting:
-            return termination_step(claim, nodes, self._places.pods_on(nodes), at.now), instance_type
-        return next_step(at), instance_type
+            ending = termination_step(claim, nodes, self._places.pods_on(nodes), at.now)
+            return last_words(claim, at.now) or ending, instance_type
+        return beside(next_step(at), self._prospect(claim, at.now)), instance_type
+
+    def _prospect(self, claim: NodeClaim, now: str) -> Prospect:
+        pool = self._places.pool_of(claim)
+        if pool is not None and pool.metadata.is_deleting:
+            pool = None
+        return Prospect(
+            claim=claim,
+            pool=pool,
+            difference=Drift(self._places.is_type).of(claim, pool) if pool is not None else None,
+            now=now,
+            last_pod_event=self._pod_events.last(claim.status.node_name),
+        )
 
     async def _look_at_pool(self, name: str) -> None:
         pool = self._cache.get(NodePool, ObjectKey("", name))
@@ -206,6 +229,12 @@ class NodeClaimsRole:
                 self._queue.add_in(task, SLICE_PAUSE)
             else:
                 self._queue.add(task)
+
+    def _pods_moved(self, nodes: Iterable[str]) -> None:
+        """Have it said at once that nodes are not to be consolidated; when that was has time."""
+        for claim in (claim for node in nodes for claim in self._places.claims_on(node)):
+            is_said = claim.condition(CONSOLIDATABLE) is not None
+            self._queue.add_in(Task(Subject.CLAIM, claim.name), 0.0 if is_said else EVENT_SECONDS)
 
     def _pool_concerned(self, claim: NodeClaim) -> None:
         name = claim.metadata.labels.get(NODE_POOL_LABEL)

@@ -63,8 +63,12 @@ class Writer:
         return True
 
     async def change_status(self, claim: NodeClaim, step: ChangeStatus) -> None:
-        """Write conditions and node name of a NodeClaim."""
-        status = {"conditions": _conditions(step.status.conditions), "nodeName": step.status.node_name or None}
+        """Write conditions, node name and time of the last pod event of a NodeClaim."""
+        status = {
+            "conditions": _conditions(step.status.conditions),
+            "nodeName": step.status.node_name or None,
+            "lastPodEventTime": step.status.last_pod_event_time or None,
+        }
         await self._patch(NODE_CLAIMS, claim, {"status": status}, "status")
 
     async def change_type(self, value: InstanceType, step: ChangeType) -> None:

@@ -2,7 +2,9 @@
 
 from dra_scheduling.disruption.candidates import Candidate, Kept, Unrest, still_replaced, survey
 from dra_scheduling.disruption.carrying import first_steps, is_under_way, next_steps
+from dra_scheduling.disruption.conditions import Prospect, beside, last_words
 from dra_scheduling.disruption.deciding import next_decision
+from dra_scheduling.disruption.drift import Difference, Drift
 from dra_scheduling.disruption.methods import Decision, consolidation
 from dra_scheduling.disruption.outlook import Outlook
 from dra_scheduling.disruption.records import Record, record_of
@@ -14,11 +16,14 @@ __all__ = [
     "Close",
     "Create",
     "Decision",
+    "Difference",
+    "Drift",
     "GiveUp",
     "Kept",
     "Mark",
     "Move",
     "Outlook",
+    "Prospect",
     "Record",
     "Remove",
     "Reopen",
@@ -28,9 +33,11 @@ __all__ = [
     "Unrest",
     "WhatIf",
     "WhatIfOptions",
+    "beside",
     "consolidation",
     "first_steps",
     "is_under_way",
+    "last_words",
     "next_decision",
     "next_steps",
     "record_of",

@@ -57,10 +57,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_quiet(self, now: float) -> bool:
         """Whether nothing has changed on it for as long as its pool demands before it is consolidated."""
-        after = self.pool.spec.disruption.consolidate_after
-        seconds = None if after == NEVER else duration_of(after)
-        is_settled = now >= max(self.quiet_since, self.watched_since) + SETTLING_SECONDS
-        return is_settled and seconds is not None and now >= self.quiet_since + seconds
+        rest = rest_of(self.pool)
+        is_watched = now >= self.watched_since + SETTLING_SECONDS
+        return is_watched and rest is not None and now >= self.quiet_since + rest
 
     def is_consolidated(self, now: float) -> bool:
         """Whether its pool demands that it goes if it is not needed, and it was not used a moment ago."""
@@ -98,6 +97,13 @@ def survey(outlook: Outlook, now: float, unrest: Unrest) -> Iterator[Candidate |
             found = _look_at(outlook, claim, pool, now, unrest)
             if found is not None:
                 yield found
+
+
+def rest_of(pool: NodePool) -> float | None:
+    """Return for how many seconds nothing may have changed on a node before it is consolidated, None for never."""
+    after = pool.spec.disruption.consolidate_after
+    seconds = None if after == NEVER else duration_of(after)
+    return None if seconds is None else max(seconds, SETTLING_SECONDS)
 
 
 def cannot_be_moved(outlook: Outlook, node: str, now: float) -> str:

@@ -40,8 +40,15 @@ def expired(cluster: Cluster, now: float) -> tuple[NodeClaim, ...]:
     return tuple(
         claim
         for _, claim in sorted(cluster.inventory.claims.items())
-        if is_own(claim) and not claim.metadata.is_deleting and _is_expired(claim, now)
+        if is_own(claim) and not claim.metadata.is_deleting and has_expired(claim, now)
     )
+
+
+def has_expired(claim: NodeClaim, now: float) -> bool:
+    """Whether the NodeClaim has lived as long as it may by then, in seconds since 1970."""
+    seconds = None if claim.spec.expire_after == NEVER else duration_of(claim.spec.expire_after)
+    created = seconds_of(claim.metadata.creation_timestamp)
+    return bool(seconds) and bool(created) and now >= created + (seconds or 0.0)
 
 
 def next_decision(
@@ -80,9 +87,3 @@ def next_decision(
         for one in (*kept, *shut(search)):
             tell(one)
     return decision
-
-
-def _is_expired(claim: NodeClaim, now: float) -> bool:
-    seconds = None if claim.spec.expire_after == NEVER else duration_of(claim.spec.expire_after)
-    created = seconds_of(claim.metadata.creation_timestamp)
-    return bool(seconds) and bool(created) and now >= created + (seconds or 0.0)

@@ -100,14 +100,15 @@ def drifted_nodes(search: Search) -> Decision | None:
     What forbids eviction counts unless the node has a termination grace period: then pods have to go in the end.
     """
     allowance = search.allowance(DRIFTED)
-    drift = Drift(search.outlook.cluster.inventory)
-    drifted = [(one, why) for one in search.candidates if (why := drift.of(one.claim, one.pool))]
+    kinds = {one.instance_type for one in search.outlook.cluster.inventory.instance_types.values()}
+    drift = Drift(kinds.__contains__)
+    drifted = [(one, why) for one in search.candidates if (why := drift.of(one.claim, one.pool)) is not None]
     for one, why in _turned(search, drifted):
         is_free = not one.protection or bool(one.claim.spec.termination_grace_period)
         if is_free and allowance.left(one) and not search.is_late:
             scenario = Scenario(search.outlook, [one.node.name], search.options)
             if scenario.is_possible:
-                return _with_places(DRIFTED, [one], scenario, f"{why}; ")
+                return _with_places(DRIFTED, [one], scenario, f"{why.message}; ")
     return None
 
 

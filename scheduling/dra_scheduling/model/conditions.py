@@ -36,3 +36,8 @@ def with_condition(conditions: tuple[Condition, ...], new: Condition) -> tuple[C
     if before.status == new.status and before.last_transition_time:
         new = replace(new, last_transition_time=before.last_transition_time)
     return tuple(new if one.type == new.type else one for one in conditions)
+
+
+def without_condition(conditions: tuple[Condition, ...], kind: str) -> tuple[Condition, ...]:
+    """Return the conditions but the one of that type."""
+    return tuple(one for one in conditions if one.type != kind)
