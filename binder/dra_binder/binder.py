@@ -25,6 +25,7 @@ from dra_binder.steps import (
     show_in_pod,
     show_taken_of_node,
 )
+from dra_binder.sweep import unneeded
 from dra_binder.turns import Turns
 from dra_binder.undo import Leftover, release
 from dra_scheduling.model.bindrequests import FAILED, PENDING, SUCCEEDED, BindRequest, BindRequestStatus
@@ -75,10 +76,12 @@ class Binder:
         return await _Run(self._ports, self._settings, self._turns, request, log).to_the_end()
 
     async def clean(self, leftover: Leftover, log: FilteringBoundLogger) -> None:
-        """Undo what a sweep found, unless its pod was bound meanwhile. Raises `ApiError`; to be repeated then."""
+        """Undo what a sweep found, but for what a bound pod uses. Raises `ApiError`; to be repeated then."""
         pod = await read_pod(self._ports, leftover.pod)
         if pod is not None and pod.metadata.uid == leftover.uid and pod.spec.node_name:
-            return
+            leftover = unneeded(leftover, pod)
+            if not leftover.special:
+                return
         await release(self._ports.claims, self._turns, leftover, None)
         log.info(
             "undid the leftovers of an unfinished bind",

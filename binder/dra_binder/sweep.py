@@ -28,8 +28,9 @@ def sweep(
 ) -> Remains:
     """Return everything that an earlier process left half-done.
 
-    Claims of pods that are gone are left to the garbage collector and the claim controller, those of other schedulers'
-    pods to them. To be called before any bind starts, or without the pods that one is running for.
+    Of a bound pod that is any special claim beside the one that it names. Claims of pods that are gone are left to the
+    garbage collector and the claim controller, those of other schedulers' pods to them. To be called before any bind
+    starts, or without the pods that one is running for.
     """
     living = sorted(
         (request for request in bind_requests if not request.has_ended),
@@ -40,7 +41,7 @@ def sweep(
     for claim in claims:
         for key, uid in consumer_keys(claim):
             pod = pods.get(key)
-            if pod is not None and pod.metadata.uid == uid and uid not in spoken_for and not pod.spec.node_name:
+            if pod is not None and pod.metadata.uid == uid and uid not in spoken_for:
                 held.setdefault(key, []).append(claim)
     leftovers = (
         leftover_of(pods[key], values)
@@ -67,4 +68,17 @@ def leftover_of(pod: Pod, claims: Iterable[ResourceClaim]) -> Leftover:
             special.add(claim.key)
         elif is_reserved_for(claim, uid):
             regular.add(claim.key)
-    return Leftover(pod=pod.key, uid=uid, special=frozenset(special), regular=frozenset(regular))
+    found = Leftover(pod=pod.key, uid=uid, special=frozenset(special), regular=frozenset(regular))
+    return unneeded(found, pod) if pod.spec.node_name else found
+
+
+def unneeded(leftover: Leftover, bound: Pod) -> Leftover:
+    """Return what of this a bound pod does not use: kubelet reads no special claim but the one that the pod names.
+
+    Where it names none, whoever bound it may have meant any of them.
+    """
+    status = bound.status.extended_resource_claim_status
+    named = ObjectKey(bound.key.namespace, status.resource_claim_name) if status is not None else None
+    return msgspec.structs.replace(
+        leftover, special=leftover.special - {named} if named is not None else frozenset(), regular=frozenset()
+    )

@@ -163,6 +163,32 @@ async def test_a_start_leaves_bound_pods_and_those_of_other_schedulers_alone(
     assert world.claim("stale") == stale
 
 
+@pytest.mark.parametrize("held", [None, ELSEWHERE])
+async def test_a_start_takes_away_what_a_bound_pod_has_beside_the_claim_that_it_names(
+    world: World, held: AllocationResult | None
+) -> None:
+    await world.run(world.add_extended())
+    (named,) = world.special_claims()
+    world.add_stale("stale", held=held)
+
+    await world.restart()
+
+    assert world.special_claims() == (named,)
+
+
+async def test_what_the_sweep_did_not_see_a_bound_pod_name_is_not_touched(world: World) -> None:
+    world.add_extended()
+    stale = world.add_stale("stale", held=OURS)
+    pod = world.pod()
+    leftover = Leftover(pod=pod.key, uid=pod.metadata.uid, special=frozenset({stale.key}), regular=frozenset())
+    world.name_in_status("stale")
+    world.bind_pod()
+
+    await world.binder.clean(leftover, LOG)
+
+    assert world.claim("stale") == stale
+
+
 async def test_a_leftover_whose_pod_was_bound_after_the_sweep_is_not_touched(world: World) -> None:
     world.add_extended()
     stale = world.add_stale("stale", held=OURS)

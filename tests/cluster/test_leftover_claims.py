@@ -77,6 +77,17 @@ def until_one_is_left(world: World) -> None:
     )
 
 
+def test_a_claim_that_is_seen_only_after_the_bind_does_not_stay(
+    world: World, scheduler: RunningOperator, binder: RunningOperator
+) -> None:
+    pod, gpu = waiting_pod(world)
+    world.bound("trainer")
+
+    leave_behind(world, pod, gpu)
+
+    assert_bound_with_one_claim(world)
+
+
 @pytest.mark.parametrize("state", ["empty", "allocated", "shown in the pod"])
 def test_a_pod_is_bound_with_one_claim_whatever_was_left_behind(
     world: World, scheduler: RunningOperator, binder: RunningOperator, state: str
