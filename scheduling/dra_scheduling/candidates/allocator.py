@@ -25,7 +25,7 @@ from dra_scheduling.candidates.values import Candidate, CandidateType
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.reasons import Refusal
-from dra_scheduling.requirements import merged
+from dra_scheduling.requirements import Requirements, merged
 
 DEFAULT_POD_BUDGET = Budget()
 
@@ -110,6 +110,10 @@ class CandidateAllocator:
     def retain(self, candidate: str, types: Iterable[str]) -> None:
         """Release every type of the candidate but these, for whatever reason the others left."""
         self.release(candidate, self._holding(candidate) - frozenset(types))
+
+    def confine(self, candidate: str, requirements: Requirements) -> None:
+        """Let the candidate hold no published device that a new node with these requirements does not reach."""
+        self._tracker.confine(candidate, lambda device: self._published.is_near(device, requirements))
 
     def _check(self, allotment: Allotment) -> None:
         if allotment.revision != self._tracker.revision:

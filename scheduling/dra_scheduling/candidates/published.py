@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from dra_scheduling.candidates.seen import SeenPool
-from dra_scheduling.model.ids import PoolKey
+from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.pools import NodePlace, NodePool, PoolIndex
 from dra_scheduling.pools.generations import Pool
 from dra_scheduling.pools.nodepools import Sight
@@ -75,6 +75,12 @@ class Published:
         """Return what nodes that do not exist yet could reach."""
         found = (spot for pool in self._index.wide() for spot in self._spots_of(pool))
         return narrowed(found, requirements)
+
+    def is_near(self, device: DeviceID, requirements: Requirements) -> bool:
+        """Whether a node that does not exist yet could reach the device under these requirements."""
+        placement = self._index.placement(device)
+        term = None if placement is None else _term_of(placement)
+        return term is not None and requirements.conflict(term) is None
 
     def lay(self, spots: Iterable[Spot]) -> tuple[NodePool, ...]:
         """Return the pools with the devices of these spots and no others, by driver and pool name."""

@@ -1,11 +1,11 @@
 """What is taken while a plan is made: what the cluster says, and what candidates have been promised since."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from dra_scheduling.candidates.seen import Seed, SeenDevices, Uses, seed_of
 from dra_scheduling.candidates.uses import DeviceUse
 from dra_scheduling.ledger import Holder, Ledger
-from dra_scheduling.model.ids import PoolKey
+from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.pools.generations import Pool
 
 
@@ -58,6 +58,16 @@ class Tracker:
                 self._of[candidate].discard(key)
             if not by_candidate:
                 del self._published[key]
+
+    def confine(self, candidate: str, is_kept: Callable[[DeviceID], bool]) -> None:
+        """Let a candidate hold only such published devices any more; templates stay as they are."""
+        for key in tuple(self._of.get(candidate, ())):
+            by_type = self._published[key][candidate]
+            for name, uses in tuple(by_type.items()):
+                kept = tuple(use for use in uses if is_kept(use.device))
+                if kept != uses:
+                    self._changed()
+                    by_type[name] = kept
 
     def types_of(self, candidate: str) -> frozenset[str]:
         """Return the types through which a candidate holds anything."""

@@ -12,7 +12,7 @@ from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.pools.counters import charge_of
 from dra_scheduling.pools.generations import INCOMPLETE, INVALID, Pool, number_of
 from dra_scheduling.pools.nodepools import NodePool, Problem
-from dra_scheduling.pools.pieces import EVERY_NODE, NO_NODE, NodePlace, Piece, Reach
+from dra_scheduling.pools.pieces import EVERY_NODE, NO_NODE, NodePlace, Piece, Placement, Reach
 
 __all__ = ["EVERY_NODE", "INCOMPLETE", "INVALID", "NO_NODE", "NodePlace", "NodePool", "PoolIndex", "Problem", "Reach"]
 
@@ -128,6 +128,11 @@ class PoolIndex:
         """Return the device as its pool's present generation publishes it, or None where it does not."""
         home = self._home(device)
         return None if home is None else home.devices[number_of(home, device.device)]
+
+    def placement(self, device: DeviceID) -> Placement | None:
+        """Return which nodes reach the device as its pool's present generation publishes it; None where it does not."""
+        home = self._home(device)
+        return None if home is None else home.placement(number_of(home, device.device))
 
     def is_reachable(self, device: DeviceID, node: NodePlace) -> bool:
         """Whether the device is published and the node reaches it."""

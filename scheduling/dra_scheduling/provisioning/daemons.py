@@ -1,6 +1,6 @@
 """Devices of nodes to come that pods of DaemonSets will take, before any pod that is planned for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -17,22 +17,33 @@ from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.ground import Ground
 from dra_scheduling.provisioning.ofnode import OfNode, beyond, plus
 from dra_scheduling.reasons import Refusal
-from dra_scheduling.requirements import NODE_NAME_FIELD, Requirements
+from dra_scheduling.requirements import NODE_NAME_FIELD, Requirement, Requirements
 from dra_scheduling.shapes.shape import ExtendedNeed
+
+MOST_PLACES = 64
+"""Of a host that could come to be in more places than that, nothing is reserved in the others."""
 
 
 class Reserved(msgspec.Struct, frozen=True, kw_only=True):
     """What reserving for DaemonSets came to.
 
-    `holders` are the DaemonSets that have devices of some machine. `contested` are the machines, as bits, on which they
-    ask for more than there is, so that nobody can tell what they leave. `of_node` is what their devices take of each
-    kind of machine. `steps` are those of the searches.
+    `holders` are the DaemonSets that have devices of some machine. `contested` are places, each with the machines, as
+    bits, on which they ask for more there than there is, so that nobody can tell what they leave. `of_node` is what
+    their devices take of each kind of machine. `steps` are those of the searches.
     """
 
-    contested: int = 0
+    contested: tuple[tuple[Requirements, int], ...] = ()
     steps: int = 0
     of_node: Mapping[str, Mapping[str, int]] = {}
     holders: tuple[ObjectKey, ...] = ()
+
+    def contested_within(self, requirements: Requirements) -> int:
+        """Return the machines that are contested in some place where a node with these requirements can be."""
+        mask = 0
+        for place, machines in self.contested:
+            if requirements.conflict(place.by_key.values()) is None:
+                mask |= machines
+        return mask
 
 
 class Wish(NamedTuple):
@@ -45,10 +56,18 @@ class Wish(NamedTuple):
     types: int
 
 
+class Local(NamedTuple):
+    """What a wish is answered in a place of the host, where these types can be had."""
+
+    place: Requirements
+    types: int
+    answer: CandidateAnswer
+
+
 class Daemons:
     """Reserves devices for DaemonSets. The cluster must not change while it is in use; `budget` is for each search."""
 
-    __slots__ = ("_allocator", "_asked", "_budget", "_cluster", "_of_node", "_there")
+    __slots__ = ("_allocator", "_asked", "_budget", "_cluster", "_of_node", "_running")
 
     def __init__(
         self, cluster: Cluster, allocator: CandidateAllocator, budget: Budget, of_node: OfNode | None = None
@@ -58,37 +77,63 @@ class Daemons:
         self._budget = budget
         self._of_node = of_node
         self._asked: dict[ObjectKey, Asked | None] = {}
-        self._there: dict[str, set[ObjectKey]] | None = None
+        self._running: dict[str, set[ObjectKey]] | None = None
 
     def reserve(self, ground: Ground, requirements: Requirements, types: int) -> Reserved:
         """Let each of these types of a host hold the devices of the DaemonSets that will run on it.
 
-        One that the type could not serve even if it had it to itself never starts there, and takes nothing.
+        Devices of a zone are held in each zone that the host can be in, until it is known where it will be. One that a
+        type could not serve even if it had it to itself never starts there, and takes nothing.
         """
-        steps = contested = 0
+        steps = 0
+        contested: list[tuple[Requirements, int]] = []
         of_node: dict[str, Mapping[str, int]] = {}
-        wishes: list[Wish] = []
+        alone: list[tuple[Wish, Requirements]] = []
         for wish in self._wishes(ground, types):
-            answer = self._allocate(wish, ground, requirements)
-            steps += answer.steps
-            contested |= wish.types & _unknown(answer, ground)
-            served = wish.types & _served(answer, ground)
-            if served:
-                wishes.append(wish._replace(types=served))
-        for wish in wishes:
-            answer = self._allocate(wish, ground, requirements)
-            steps += answer.steps
-            contested |= wish.types & ~_served(answer, ground)
-            if isinstance(answer, Allotment):
-                for name, amounts in self._taken_of_node(wish, ground, answer):
-                    of_node[name] = plus(of_node.get(name, {}), amounts)
-                there = [key for key in answer.searched if self._cluster.claims.get(key) is not None]
-                self._allocator.reserve(answer, there)
-        holders = tuple(dict.fromkeys(wish.daemon for wish in wishes))
-        return Reserved(contested=contested, steps=steps, of_node=of_node, holders=holders)
+            for place, there, answer in self._locals(wish, ground, requirements):
+                steps += answer.steps
+                contested.append((place, there & _unknown(answer, ground)))
+                alone.append((wish._replace(types=there & _served(answer, ground)), place))
+        wishes = [(wish, place) for wish, place in alone if wish.types]
+        for wish, within in wishes:
+            for place, there, answer in self._locals(wish, ground, within):
+                steps += answer.steps
+                contested.append((place, there & ~_served(answer, ground)))
+                if isinstance(answer, Allotment):
+                    for name, amounts in self._taken_of_node(wish, ground, answer):
+                        of_node[name] = plus(of_node.get(name, {}), amounts)
+                    self._allocator.reserve(answer, self._there(answer))
+        return Reserved(
+            contested=tuple(one for one in contested if one[1]),
+            steps=steps,
+            of_node=of_node,
+            holders=tuple(dict.fromkeys(wish.daemon for wish, _ in wishes)),
+        )
 
-    def _allocate(self, wish: Wish, ground: Ground, requirements: Requirements) -> CandidateAnswer:
-        return self._allocator.allocate(wish.claims, ground.candidate(requirements, wish.types), self._budget)
+    def _locals(self, wish: Wish, ground: Ground, requirements: Requirements) -> Iterator[Local]:
+        """Yield what the wish is answered, place by place: where its devices are, and then in the rest.
+
+        A claim that is there by itself gets its devices once, so that only one place is asked about it.
+        """
+        places = [requirements]
+        for _ in range(MOST_PLACES):
+            if not places:
+                return
+            place = places.pop()
+            types = wish.types if ground.node is not None else wish.types & ground.table.offered(place)
+            if not types:
+                continue
+            answer = self._allocator.allocate(wish.claims, ground.candidate(place, types), self._budget)
+            if isinstance(answer, Allotment) and ground.node is None:
+                if not self._there(answer):
+                    places += _rest(place, answer.requirements)
+                place = place.narrowed(answer.requirements)
+                types &= ground.table.offered(place)
+            yield Local(place, types, answer)
+
+    def _there(self, answer: Allotment) -> list[ObjectKey]:
+        """Return the claims that are there by themselves."""
+        return [key for key in answer.searched if self._cluster.claims.get(key) is not None]
 
     def _taken_of_node(self, wish: Wish, ground: Ground, answer: Allotment) -> Iterator[tuple[str, Mapping[str, int]]]:
         """Yield what the devices take of each kind of machine, beyond what the pods of the DaemonSet request."""
@@ -155,14 +200,14 @@ class Daemons:
         """Whether a pod of the DaemonSet is on the node, or is planned for by itself: it has its own devices."""
         if ground.node is None:
             return False
-        if self._there is None:
-            self._there = {}
+        if self._running is None:
+            self._running = {}
             for pod in self._cluster.placements.pods.values():
                 owner = pod.metadata.controller
                 if owner is not None and owner.kind == DAEMON_SET and not pod.is_finished:
                     key = ObjectKey(pod.metadata.namespace, owner.name)
-                    self._there.setdefault(self._node_of(pod), set()).add(key)
-        return daemon in self._there.get(ground.node.name, ())
+                    self._running.setdefault(self._node_of(pod), set()).add(key)
+        return daemon in self._running.get(ground.node.name, ())
 
     def _node_of(self, pod: Pod) -> str:
         if pod.spec.node_name or pod.spec.scheduler_name != self._cluster.scheduler_name:
@@ -170,6 +215,15 @@ class Daemons:
         selector = pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
         fields = (one for term in (selector.node_selector_terms if selector else ()) for one in term.match_fields)
         return next((one.values[0] for one in fields if one.key == NODE_NAME_FIELD and one.values), "")
+
+
+def _rest(place: Requirements, taken: Iterable[Requirement]) -> Iterator[Requirements]:
+    """Yield the parts of a place that do not meet all of the requirements, as far as requirements can say so."""
+    for wanted in taken:
+        other = wanted.complement()
+        if other is not None and place.conflict((other,)) is None:
+            yield place.narrowed((other,))
+        place = place.narrowed((wanted,))
 
 
 def _served(answer: CandidateAnswer, ground: Ground) -> int:

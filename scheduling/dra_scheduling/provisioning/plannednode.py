@@ -138,7 +138,7 @@ class PlannedNode:
             types &= ~self.ground.distrusted
             if not types:
                 return _refusal("DevicesNotPublished", "its instance types have failed to publish their devices lately")
-            types &= ~self._after_daemons(market)
+            types &= ~self._after_daemons(market).contested_within(requirements)
             if not types:
                 return _refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")
         elif market.of_node is not None:
@@ -161,8 +161,7 @@ class PlannedNode:
         if seat.allotment is not None:
             market.allocator.commit(seat.allotment)
             self.devices_kept = True
-        if self.devices_kept:
-            market.allocator.retain(self.ground.name, self.ground.table.kin_names(self.types))
+        self._keep_devices(market)
 
     def narrow(self, types: int, requirements: Requirements, market: Market) -> bool:
         """Let the host be only these types under these requirements; return whether that leaves enough choice.
@@ -171,8 +170,7 @@ class PlannedNode:
         """
         self.requirements = requirements
         self.types &= types & self.ground.table.offered(requirements)
-        if self.devices_kept:
-            market.allocator.retain(self.ground.name, self.ground.table.kin_names(self.types))
+        self._keep_devices(market)
         return bool(self.types) and self._has_choice(self.types, requirements)
 
     def let_go(self, market: Market) -> None:
@@ -202,14 +200,21 @@ class PlannedNode:
         """Return which of these resources its machines offer themselves; all of them agree once a pod is on it."""
         return next((offer for offer, mask in self.ground.table.by_offer(names) if mask & self.types), frozenset())
 
-    def _after_daemons(self, market: Market) -> int:
-        """Let DaemonSets have their devices before any pod has; return the types that they leave nobody sure of."""
+    def _keep_devices(self, market: Market) -> None:
+        """Let go of the devices of types that left, and of those for DaemonSets where the host cannot be any more."""
+        if self.devices_kept:
+            market.allocator.retain(self.ground.name, self.ground.table.kin_names(self.types))
+        if self.ground.node is None and self._daemons is not None and self._daemons.holders:
+            market.allocator.confine(self.ground.name, self.requirements)
+
+    def _after_daemons(self, market: Market) -> Reserved:
+        """Let DaemonSets have their devices before any pod has; return what that came to."""
         if self._daemons is None:
             self._daemons = market.daemons.reserve(self.ground, self.requirements, self.types)
             market.effort.steps += self._daemons.steps
             self.devices_kept |= bool(self._daemons.holders)
             self._add_of_node(self._daemons.of_node)
-        return self._daemons.contested
+        return self._daemons
 
     def _beside_daemons(self, refusal: Refusal) -> Refusal:
         """Return the refusal of devices with who else has some: nobody sees them on a node that is not there."""

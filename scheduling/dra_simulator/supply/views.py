@@ -213,7 +213,7 @@ class Surveyor:
             node_pool=template.name,
             taints=template.taints,
         )
-        if bit & market.daemons.reserve(ground, within, bit).contested:
+        if bit & market.daemons.reserve(ground, within, bit).contested_within(within):
             yield _refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")
         answer = market.allocator.allocate(claims, ground.candidate(within, bit), market.budget)
         market.allocator.retain(ground.name, ())
