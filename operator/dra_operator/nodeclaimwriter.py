@@ -107,14 +107,28 @@ class NodeClaimWriter:
 
     async def _write_or_find(self, order: Order, line: Log) -> bool:
         try:
-            return await (self._create(order.claim) if order.is_new else self._extend(order.claim))
+            return await (self._create(order.claim, line) if order.is_new else self._extend(order.claim))
         except ConflictError as error:
             line.debug("the NodeClaim is not as expected", error=str(error))
             return await self._is_so(order.claim)
 
-    async def _create(self, claim: NodeClaim) -> bool:
-        await self._server.request("POST", NODE_CLAIMS.path, write(claim))
-        return True
+    async def _create(self, claim: NodeClaim, line: Log) -> bool:
+        made = await self._server.request("POST", NODE_CLAIMS.path, write(claim))
+        if self._may_write():
+            return True
+        # A process may have been asleep in between, and whoever leads now has planned for the same pods.
+        await self._take_back(claim, made["metadata"], line)
+        return False
+
+    async def _take_back(self, claim: NodeClaim, made: Json, line: Log) -> None:
+        """Delete a NodeClaim that nobody has touched since it was made; best effort, since an empty node goes, too."""
+        preconditions = {"uid": made["uid"], "resourceVersion": made["resourceVersion"]}
+        body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        try:
+            await self._server.request("DELETE", NODE_CLAIMS.object_path(_key(claim)), body)
+            line.warning("took back a NodeClaim that was made too late: another replica may lead by now")
+        except ApiError as error:
+            line.warning("could not take back a NodeClaim that was made too late", error=str(error))
 
     async def _extend(self, claim: NodeClaim) -> bool:
         current = self._cache.get(NodeClaim, _key(claim))

@@ -21,7 +21,14 @@ class ServerInMemory(ApiInMemory):
             return await self.get(path)
         if method == "POST":
             return await self.create(path, body or {})
+        if method == "DELETE":
+            return await self._remove(path, (body or {})["preconditions"])
         return await self._annotate(path, (body or {})["metadata"])
+
+    async def _remove(self, path: str, preconditions: Json) -> Json:
+        if preconditions["resourceVersion"] != self._found(path)["metadata"]["resourceVersion"]:
+            raise ConflictError("delete", 409, reason="Conflict")
+        return await self.delete(path, {"preconditions": preconditions})
 
     async def _annotate(self, path: str, metadata: Json) -> Json:
         self._meet("patch", path, metadata, is_applied=False)
