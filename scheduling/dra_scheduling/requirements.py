@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
-from dra_scheduling.model.nodeclaims import NodeRequirement
+from dra_scheduling.model.nodeclaims import LabelRequirement
 from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
 NODE_NAME_FIELD = "metadata.name"
@@ -51,7 +51,7 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
     may_be_absent: bool = False
 
     @classmethod
-    def of(cls, written: NodeSelectorRequirement | NodeRequirement) -> "Requirement":
+    def of(cls, written: NodeSelectorRequirement | LabelRequirement) -> "Requirement":
         """Return the set that a condition of a selector or a NodePool describes.
 
         `Gt`, `Lt`, `Gte` and `Lte` need exactly one whole number (core/v1, karpenter.sh/v1); with anything else the
@@ -226,7 +226,7 @@ def whole_number(text: str) -> int | None:
     return number if -(2**63) <= number < 2**63 else None
 
 
-def _bounded(written: NodeSelectorRequirement | NodeRequirement) -> Requirement:
+def _bounded(written: NodeSelectorRequirement | LabelRequirement) -> Requirement:
     bound = whole_number(written.values[0]) if len(written.values) == 1 else None
     if bound is None:
         return Requirement(key=written.key)

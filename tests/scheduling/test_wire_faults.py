@@ -76,6 +76,14 @@ def test_nothing_else_is_told(raw: object, told: list[str]) -> None:
             with_spec(POOL, disruption={"budgets": [{"node": "1"}]}),
             ["$.spec.disruption.budgets[0].node: unknown field, expected nodes"],
         ),
+        (
+            with_spec(TYPE, requirements=[{"key": "a", "operator": "Exists", "minValues": 2}]),
+            ["$.spec.requirements[0].minValues: unknown field, expected values"],
+        ),
+        (
+            with_spec(TYPE, devices={"groups": [{"taints": [{"key": "a", "timeAdded": "2026-01-01T00:00:00Z"}]}]}),
+            ["$.spec.devices.groups[0].taints[0].timeAdded: unknown field, expected one of effect, value"],
+        ),
         ({**with_spec(POOL), "status": {}, "stati": {}}, ["$.stati: unknown field, expected status"]),
         ({**with_spec(POOL), "status": {"of": "another release"}}, []),
         ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"unread": 1}}, []),

@@ -6,6 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dra_scheduling.model.instancetypes import CounterSetGroup, DeviceGroup, InstanceDevices
+from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.slices import CounterSet, Device, DeviceAttribute
 
 INDEX = "{index}"
@@ -44,7 +45,7 @@ def devices_of(group: DeviceGroup) -> Iterator[Device]:
         capacity=group.capacity,
         consumes_counters=group.consumes_counters,
         allow_multiple_allocations=group.allow_multiple_allocations,
-        taints=group.taints,
+        taints=tuple(Taint(key=one.key, value=one.value, effect=one.effect) for one in group.taints),
         binds_to_node=group.binds_to_node,
         binding_conditions=group.binding_conditions,
         binding_failure_conditions=group.binding_failure_conditions,

@@ -2,8 +2,8 @@
 
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.conditions import Condition
-from dra_scheduling.model.nodeclaims import NodeRequirement
-from dra_scheduling.model.nodeselection import Taint
+from dra_scheduling.model.nodeclaims import LabelRequirement
+from dra_scheduling.model.nodeselection import PromisedTaint
 from dra_scheduling.model.slices import (
     Counter,
     DeviceAttribute,
@@ -38,7 +38,7 @@ class DeviceGroup(Value, frozen=True):
     capacity: dict[str, DeviceCapacity] = {}
     consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
     allow_multiple_allocations: bool = False
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[PromisedTaint, ...] = ()
     binds_to_node: bool = False
     binding_conditions: tuple[str, ...] = ()
     binding_failure_conditions: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class InstanceTypeSpec(Value, frozen=True):
 
     offerings: tuple[InstanceOffering, ...]
     capacity: dict[str, Quantity]
-    requirements: tuple[NodeRequirement, ...] = ()
+    requirements: tuple[LabelRequirement, ...] = ()
     overhead: dict[str, Quantity] = {}
     devices: InstanceDevices = InstanceDevices()
 

@@ -12,18 +12,23 @@ NEVER = "Never"
 DEFAULT_EXPIRY = "720h"
 
 
-class NodeRequirement(Value, frozen=True):
-    """A condition on a label of a node to be, and how many different values have to remain possible."""
+class LabelRequirement(Value, frozen=True):
+    """A condition on a label of a node to be."""
 
     key: str
     operator: str
     values: tuple[str, ...] = ()
-    min_values: int | None = None
 
     def __post_init__(self) -> None:
         if self.operator not in OPERATORS:
             msg = f"unknown operator {self.operator!r}, expected one of {', '.join(OPERATORS)}"
             raise ValueError(msg)
+
+
+class NodeRequirement(LabelRequirement, frozen=True):
+    """A condition on a label of a node to be, and how many different values have to remain possible."""
+
+    min_values: int | None = None
 
 
 class NodeClassRef(Value, frozen=True):

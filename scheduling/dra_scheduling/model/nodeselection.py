@@ -40,12 +40,17 @@ class PreferredSchedulingTerm(Value, frozen=True):
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class Taint(Value, frozen=True):
-    """A node's taint."""
+class PromisedTaint(Value, frozen=True):
+    """A taint of what is not there yet."""
 
     key: str
     value: str = ""
     effect: str = ""
+
+
+class Taint(PromisedTaint, frozen=True):
+    """A taint of a node or a device."""
+
     time_added: str = ""
 
 
