@@ -12,7 +12,7 @@ from dra_scheduling.inventory import Nominee, nominees_of
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import NodeSlices
-from dra_scheduling.nodeclaims.names import REGISTERED
+from dra_scheduling.nodeclaims.names import CONSOLIDATABLE, REGISTERED
 from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.reasons import Refusal, fold, in_short
 from dra_scheduling.wire import KubernetesObject
@@ -128,7 +128,10 @@ def _row(one: Standing) -> tuple[str, ...]:
 def _waits(one: Standing) -> str:
     # Before the node is registered no driver can have published.
     is_told = one.phase == REGISTERED and len(one.missing_drivers) > 1
-    return "; ".join(one.waits_for) + (f" (missing drivers: {', '.join(one.missing_drivers)})" if is_told else "")
+    missing = f" (missing drivers: {', '.join(one.missing_drivers)})" if is_told else ""
+    # Most nodes may be consolidated most of the time.
+    notable = [text for text in one.disruption if text != CONSOLIDATABLE][:1]
+    return "; ".join(filter(None, ("; ".join(one.waits_for) + missing, *notable)))
 
 
 def _one_blocks(claim: NodeClaim, one: Standing, fates: Sequence[Fate]) -> list[Block]:

@@ -82,6 +82,24 @@ def test_a_node_claim_that_is_done_waits_for_nothing() -> None:
     assert (found["phase"], found["waitsFor"], found["missingDrivers"]) == ("Initialized", [], [])
 
 
+def test_why_a_node_goes_is_told_and_whatever_else_it_says_of_that() -> None:
+    reasons = {"Drifted": "NodePoolDrifted", "Consolidatable": "Consolidatable", "DisruptionReason": "Drifted"}
+    up = [{"type": kind, "status": "True"} for kind in (*UP, "Initialized")]
+    said = [{"type": kind, "status": "True", "reason": reason} for kind, reason in reasons.items()]
+    said[2]["message"] = "others have room"
+    claim: Json = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "metadata": {"name": "c"},
+        "spec": {"nodeClassRef": {"group": "g", "kind": "K", "name": "n"}, "requirements": []},
+        "status": {"nodeName": "n1", "conditions": [*up, *said]},
+    }
+    why = "DisruptionReason: Drifted: others have room"
+
+    assert listed({}, more=(claim,))["disruption"] == [why, "Drifted: NodePoolDrifted", "Consolidatable"]
+    assert why in asked({}, "-o", "table", more=(claim,)).out
+
+
 def test_one_node_claim_tells_which_types_serve_its_pods() -> None:
     types: Json = {"gpu": {"devices": {"a": 1}}, "more": {"devices": {"a": 2}, "price": 3}, "plain": {}}
     world: Json = {

@@ -12,7 +12,16 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node
 from dra_scheduling.nodeclaims import NodeSlices, shut_by
 from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
-from dra_scheduling.nodeclaims.names import DEVICES_AS_PROMISED, DRAINED, INITIALIZED, LAUNCHED, REGISTERED
+from dra_scheduling.nodeclaims.names import (
+    CONSOLIDATABLE,
+    DEVICES_AS_PROMISED,
+    DISRUPTION_REASON,
+    DRAINED,
+    DRIFTED,
+    INITIALIZED,
+    LAUNCHED,
+    REGISTERED,
+)
 from dra_scheduling.provisioning.inflight import has_failed
 from dra_simulator.supply.text import types_of
 
@@ -25,7 +34,10 @@ ENOUGH = 2
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A NodeClaim and where it stands; `waits_for` is empty once it is done. `age` is empty where nobody knows."""
+    """A NodeClaim and where it stands; `waits_for` is empty once it is done. `age` is empty where nobody knows.
+
+    `disruption` is what it says of its going: why it goes, how it differs from its pool, if it may be consolidated.
+    """
 
     node_claim: str
     node_pool: str
@@ -37,6 +49,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     phase: str
     waits_for: tuple[str, ...]
     missing_drivers: tuple[str, ...]
+    disruption: tuple[str, ...]
     pods: tuple[str, ...]
 
 
@@ -65,6 +78,7 @@ def standing(claim: NodeClaim, expanded: Expanded | None, around: Surroundings) 
         phase=_phase(claim),
         waits_for=tuple(_waits(claim, node, expanded, around.slices)),
         missing_drivers=missing,
+        disruption=tuple(_disruption(claim)),
         pods=tuple(str(nominee.key) for nominee in nominees_of(claim)),
     )
 
@@ -117,6 +131,13 @@ def _waits(claim: NodeClaim, node: Node | None, expanded: Expanded | None, slice
         yield f"{phase}: {said.reason}: {said.message}"
     else:
         yield f"{phase}: {_usual(phase, claim)}"
+
+
+def _disruption(claim: NodeClaim) -> Iterator[str]:
+    for kind in (DISRUPTION_REASON, DRIFTED, CONSOLIDATABLE):
+        said = claim.condition(kind)
+        if said is not None and said.is_true:
+            yield ": ".join(dict.fromkeys(part for part in (kind, said.reason, said.message) if part))
 
 
 def _usual(phase: str, claim: NodeClaim) -> str:
