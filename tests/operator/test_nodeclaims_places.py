@@ -9,6 +9,7 @@ from dra_scheduling.features import DEFAULT_FEATURES
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
+from dra_scheduling.model.nodepools import NodePool, NodePoolSpec, NodePoolStatus, NodeTemplate, NodeTemplateSpec
 from dra_scheduling.model.pods import Node, NodeSpec
 from dra_scheduling.testing import devices, pod, resource_slice
 from dra_scheduling.wire import KubernetesObject, key_of, read_as
@@ -122,3 +123,37 @@ def test_a_type_that_is_not_sound_is_known_as_it_is_written(board: Board) -> Non
 
     assert found is not None
     assert expanded is None
+
+
+def pool(expiry: str = "720h", nodes: int = 0) -> NodePool:
+    reference = NodeClassRef("dra-scheduler.dev", "InstanceType", "gpus")
+    template = NodeTemplate(spec=NodeTemplateSpec(node_class_ref=reference, requirements=(), expire_after=expiry))
+    spec = NodePoolSpec(template=template)
+    return NodePool(metadata=ObjectMeta(name="pool", uid="pool"), spec=spec, status=NodePoolStatus(nodes=nodes))
+
+
+def test_a_pool_concerns_its_claims_when_it_demands_something_else(board: Board) -> None:
+    mine = claim("c3")
+    labelled = replace(mine.metadata, labels={**mine.metadata.labels, "karpenter.sh/nodepool": "pool"})
+    board.see(replace(mine, metadata=labelled))
+
+    assert board.see(pool()) == ["c3"]
+    assert board.see(pool(nodes=1)) == []
+    assert board.see(pool(expiry="1h")) == ["c3"]
+    assert board.places.pool_of(replace(mine, metadata=labelled)) == pool(expiry="1h")
+    assert board.lose(pool()) == ["c3"]
+    assert board.places.pool_of(replace(mine, metadata=labelled)) is None
+
+
+def test_the_claims_on_a_node_are_found(board: Board) -> None:
+    assert [one.name for one in board.places.claims_on("n-c1")] == ["c1"]
+    assert board.places.claims_on("elsewhere") == ()
+
+
+def test_a_type_is_known_by_what_its_nodes_are_called(board: Board) -> None:
+    big = instance_type("big", called="Big.Machine")
+    board.see(big)
+    assert (board.places.is_type("Big.Machine"), board.places.is_type("big")) == (True, False)
+
+    board.lose(big)
+    assert not board.places.is_type("Big.Machine")

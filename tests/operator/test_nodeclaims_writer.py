@@ -80,11 +80,13 @@ async def test_another_node_of_that_name_is_left_alone(server: RequestsInMemory)
 async def test_conditions_are_written_whole_and_under_their_version(server: RequestsInMemory) -> None:
     value = claim(server)
     said = Condition(type="Initialized", reason="R", last_transition_time="2026-01-01T00:00:00Z")
-    step = ChangeStatus(status=NodeClaimStatus(node_name="n1", conditions=(said,)))
+    time = "2026-01-01T00:00:01Z"
+    step = ChangeStatus(status=NodeClaimStatus(node_name="n1", conditions=(said,), last_pod_event_time=time))
     await Writer(server, ManualClock()).change_status(value, step)
 
     (shown,) = server.objects[CLAIM]["status"]["conditions"]
     assert (shown["status"], shown["lastTransitionTime"]) == ("Unknown", "2026-01-01T00:00:00Z")
+    assert server.objects[CLAIM]["status"]["lastPodEventTime"] == time
     with pytest.raises(ConflictError):
         await Writer(server, ManualClock()).change_status(value, step)
 
