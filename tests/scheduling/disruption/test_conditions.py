@@ -19,9 +19,9 @@ BEFORE = "2026-01-01T00:09:59Z"
 RECORD = Record(reason="Underutilized", message="others have room", since=BORN, node_claims=("claim-a",))
 
 
-def a_node(after: str = "10m", **more: object) -> Fleet:
+def a_node(after: str = "10m", claim: Json | None = None) -> Fleet:
     fleet = Fleet(disruption={"consolidateAfter": after})
-    fleet.node("a", "gpu-2", **more)
+    fleet.node("a", "gpu-2", claim=claim or {})
     return fleet
 
 
