@@ -39,6 +39,39 @@ def test_a_node_is_replaced_by_a_cheaper_one_which_goes_once_it_is_empty(stage: 
     stage.scene.until_nothing_remains()
 
 
+def test_a_node_says_that_it_has_drifted_until_that_is_no_longer_so(stage: Stage) -> None:
+    stage.scene.machine("large", stage.scene.group("gpu", 4))
+    before = stage.pod("train")
+    stage.change({"nodes": "0"}, **DRIFT)
+    stage.scene.until(before, "Drifted", "True", "NodePoolDrifted")
+    stage.change(metadata={"labels": dict.fromkeys(DRIFT["metadata"]["labels"])})
+    stage.until_silent(before, "Drifted")
+
+    stage.change(EVERY_NODE, **DRIFT)
+    after = stage.leaves("train", before)
+    stage.until_gone(before)
+    stage.scene.until(after, "Initialized", "True")
+    assert not stage.scene.condition(after, "Drifted")
+
+
+def test_a_node_says_that_it_may_be_consolidated_until_a_pod_comes(stage: Stage) -> None:
+    stage.consolidate({"nodes": "0"})
+    stage.scene.machine("large", stage.scene.group("gpu", 4))
+    node = stage.pod("first")
+    stage.scene.until(node, "Consolidatable", "True")
+    quiet = stage.scene.condition(node, "Consolidatable")["lastTransitionTime"]
+    assert stage.pod("second") == node
+
+    def noticed() -> bool:
+        (claim,) = stage.scene.claims()
+        return bool(claim["status"].get("lastPodEventTime", "") > quiet)
+
+    stage.world.mirror.until(noticed, "the NodeClaim to say that a pod came")
+    assert stage.scene.condition(node, "Consolidatable").get("lastTransitionTime") != quiet
+    stage.change_disruption(consolidateAfter="Never")
+    stage.until_silent(node, "Consolidatable")
+
+
 def test_a_node_goes_if_its_pods_have_room_on_another(stage: Stage) -> None:
     stage.consolidate()
     stage.scene.machine("large", stage.scene.group("gpu", 4))
@@ -99,6 +132,7 @@ def test_a_node_waits_for_the_drivers_of_what_replaces_it_and_stays_if_that_is_t
     before = stage.pod("train")
     pool = stage.change(metadata={"annotations": {f"{PREFIX}unpublished": "*"}})
     stage.until_closed(before, is_closed=True)
+    stage.scene.until(before, "DisruptionReason", "True", "Drifted", "has changed")
     (after,) = {one["metadata"]["name"] for one in stage.scene.claims()} - {before}
     stage.scene.until(after, "Initialized", "Unknown", "DRADriverPoolsNotPublished")
     looks_twice(whole["scheduler"], pool)
@@ -107,6 +141,7 @@ def test_a_node_waits_for_the_drivers_of_what_replaces_it_and_stays_if_that_is_t
 
     stage.world.told(before, "DisruptionGivenUp", f"NodeClaim {after}, which was to replace it, did not come up")
     stage.until_closed(before, is_closed=False)
+    stage.until_silent(before, "DisruptionReason")
     stage.until_gone(after)
     assert [claim["metadata"]["name"] for claim in stage.scene.claims()] == [before]
     assert (stage.node_of("train"), stage.moves("train")) == (before, 0)

@@ -100,14 +100,21 @@ class Stage:
 
         self.world.mirror.until(lambda: has_taint() is is_closed, f"{node} to be closed: {is_closed}")
 
+    def until_silent(self, node: str, kind: str) -> None:
+        """Waits until the NodeClaim of a node that stays has a condition no more."""
+        self.world.mirror.until(lambda: not self.scene.condition(node, kind), f"{node} not to be {kind}")
+
     def life_of(self, node: str) -> str:
         """How long the NodeClaim of a node may live; empty if there is none."""
         return next((one["spec"]["expireAfter"] for one in self.scene.claims() if one["metadata"]["name"] == node), "")
 
     def consolidate(self, *budgets: Json) -> None:
         """Lets nodes go at once that are not needed, so many as budgets allow, or all."""
-        disruption = {"consolidateAfter": "0s", "budgets": list(budgets or (EVERY_NODE,))}
-        self.scene.api.patch(path_of(POOLS, self.scene.pool), {"spec": {"disruption": disruption}})
+        self.change_disruption(consolidateAfter="0s", budgets=list(budgets or (EVERY_NODE,)))
+
+    def change_disruption(self, **fields: object) -> None:
+        """Changes when nodes of the pool may go."""
+        self.scene.api.patch(path_of(POOLS, self.scene.pool), {"spec": {"disruption": fields}})
 
     def change(self, *budgets: Json, **template: Json) -> Json:
         """Changes the template of the pool and what it lets go at once, and returns the pool.
