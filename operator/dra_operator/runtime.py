@@ -29,6 +29,8 @@ from dra_operator.permissions import missing, needed, optional, unserved
 from dra_operator.probes import HttpServer
 from dra_operator.scheduler import SchedulerRole
 from dra_operator.settings import NodeClaimsMode, Role, Settings
+from dra_operator.tuning import WATCH_SECONDS
+from dra_operator.upgrades import Upgrades
 from dra_operator.view import ClusterView
 from dra_operator.watches import Watches
 from dra_scheduling.model.claims import ResourceClaim
@@ -105,6 +107,7 @@ class Runtime:
         self._tasks: set[asyncio.Task[None]] = set()
         self._api: HttpApi | None = None
         self._intake: Intake | None = None
+        self._upgrades: Upgrades | None = None
 
     async def start(self) -> None:
         """Return when Kopf may begin to watch. Raises `NoAccessError` or `AddressInUseError`; nothing is left then."""
@@ -136,7 +139,8 @@ class Runtime:
         unlisted = tuple(f"{name}: not listed yet" for name in self.watches.unlisted())
         seconds = self.settings.watch_silence_seconds
         silent = tuple(f"{name}: nothing heard for {seconds:g} s" for name in self.watches.silent(seconds))
-        return unlisted + silent + self._missing
+        unserved = self._upgrades.problems if self._upgrades is not None else ()
+        return unserved + unlisted + silent + self._missing
 
     async def stop(self) -> None:
         """Take up nothing more, end or leave what is under way, give the Leases back."""
@@ -175,7 +179,9 @@ class Runtime:
         for resource in self.watches.resources:
             WATCH_VERSION.labels(resource.plural).set_function(partial(self._progress, resource.kind))
         audit = Audit(api, self.cache, self.watches, self._intake)
-        self._spawn(recorder.run(), self.access.run(), audit.run(), self._watch_the_watches(), self._go(api))
+        self._upgrades = Upgrades(api, self.added, self.fail)
+        jobs = (recorder.run(), self.access.run(), audit.run(), self._upgrades.run(), self._watch_the_watches())
+        self._spawn(*jobs, self._go(api))
 
     def _progress(self, kind: Kind) -> int:
         return self.watches[kind].progress
@@ -280,7 +286,8 @@ class Runtime:
         before, self._silent = self._silent, self.watches.silent(limit)
         if self._silent and self._silent != before:
             _log.warning("watches say nothing", kinds=self._silent, seconds=limit)
-        abandoned = self.watches.abandoned(ABANDONED_FACTOR * limit)
+        # A watch that is in order may be silent, and asked for by nobody, for as long as it lasts.
+        abandoned = self.watches.abandoned(ABANDONED_FACTOR * max(limit, WATCH_SECONDS))
         if abandoned:
             self.fail(f"nobody watches {', '.join(abandoned)} any more")
 

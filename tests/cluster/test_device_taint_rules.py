@@ -130,10 +130,10 @@ def test_a_cluster_without_rules_is_served_all_the_same(world: World, proxy: Pro
 
     with proxy.disturbed(Match(method="GET", path=f"{GROUP}/v1$"), without_rules):
         scheduler.run()
-    wants_one(world)
-    world.pod("trainer", from_template("gpu", "gpus"))
+        wants_one(world)
+        world.pod("trainer", from_template("gpu", "gpus"))
 
-    assert world.bound("trainer") == world.named("n1")
+        assert world.bound("trainer") == world.named("n1")
     log = scheduler.log_tail(since=before, most=10_000_000)
     assert "optional kinds" in log
     assert f"{RULES} in resource.k8s.io" not in log

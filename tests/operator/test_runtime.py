@@ -9,16 +9,16 @@ from dra_operator.handlers import stop
 from dra_operator.kinds import WATCHED
 from dra_operator.runtime import Runtime
 from dra_operator.settings import Settings
-from dra_operator.tuning import Forever, NoDiff, NoProgress, tune
+from dra_operator.tuning import WATCH_SECONDS, Forever, NoDiff, NoProgress, tune
 
 
 class Process:
     """A runtime whose end is counted instead of happening."""
 
-    def __init__(self) -> None:
+    def __init__(self, **environment: str) -> None:
         self.clock = ManualClock()
         self.stops = 0
-        self.runtime = Runtime(Settings.from_environment({}), stop_process=self._stop, clock=self.clock)
+        self.runtime = Runtime(Settings.from_environment(environment), stop_process=self._stop, clock=self.clock)
 
     def _stop(self) -> None:
         self.stops += 1
@@ -39,6 +39,15 @@ def test_silence_alone_does_not_end_the_process(process: Process) -> None:
     process.clock.advance(3_600)
     for resource in WATCHED:
         process.runtime.watches[resource.kind].attempted()
+
+    process.runtime.look_at_watches()
+
+    assert process.stops == 0
+
+
+def test_a_short_time_of_silence_ends_no_process_whose_watches_are_in_order() -> None:
+    process = Process(DRA_WATCH_SILENCE_SECONDS="5")
+    process.clock.advance(WATCH_SECONDS)
 
     process.runtime.look_at_watches()
 

@@ -150,3 +150,20 @@ def test_a_stop_before_the_start_has_ended_is_clean(
     code, seconds = operator.terminate()
 
     assert (code, seconds < STOP_SECONDS) == (0, True)
+
+
+def test_a_kind_that_the_cluster_begins_to_serve_is_watched_after_a_new_start(
+    replicas: Operators, network: Proxy, place: World
+) -> None:
+    operator = everything(replicas)
+    network.disturb(Match(method="GET", path="^/apis/karpenter.sh/v1$"), answer(404), times=0)
+    operator.run()
+    assert "nodepools in karpenter.sh/v1" not in operator.log_tail(most=10_000_000)
+
+    network.calm()
+    assert operator.wait_end() == 1
+    assert "new: nodepools in karpenter.sh/v1, nodeclaims in karpenter.sh/v1; gone: none" in operator.log_tail()
+
+    before = operator.log_size()
+    operator.run()
+    assert "nodepools in karpenter.sh/v1" in operator.log_tail(since=before, most=10_000_000)

@@ -24,6 +24,7 @@ from dra_controlplane.waiting import wait_until
 BY_PROGRAM = (sys.executable, "-m", "dra_operator")
 BY_KOPF = (sys.executable, "-m", "kopf", "run", "-m", "dra_operator", "--all-namespaces", "--standalone")
 READY_SECONDS = 90.0
+ENDS_SECONDS = 90.0
 REPORTED_BYTES = 20_000
 
 
@@ -113,6 +114,10 @@ class RunningOperator:
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         return process.wait(timeout=60), time.monotonic() - started
+
+    def wait_end(self) -> int:
+        """Waits until the process ends by itself; its exit code."""
+        return self._running().wait(timeout=ENDS_SECONDS)
 
     def pause(self) -> None:
         """Freezes the process."""
