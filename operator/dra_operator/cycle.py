@@ -153,6 +153,8 @@ class SchedulerCore:
         room = 2 * self._cycle_pods - len(self._in_flight)
         if not self._is_leading or room <= 0:
             return Plans()
+        if self._provisioner is not None and self._provisioner.has_doubtful:
+            return Plans(doubles=self._provisioner.take_doubles())
         if self._provisioner is not None and self._provisioner.is_due(now):
             return self._plan(self._provisioner, now)
         pods = self._queue.take(now, min(self._cycle_pods, room))
@@ -170,6 +172,8 @@ class SchedulerCore:
         """Return how many seconds may pass before there is something to decide, if nothing happens; 0 if there is."""
         if not self._is_leading or len(self._in_flight) >= 2 * self._cycle_pods:
             return IDLE_SECONDS
+        if self._provisioner is not None and self._provisioner.has_doubtful:
+            return 0.0
         planned = self._provisioner.next_time() if self._provisioner is not None else None
         disrupted = self._disruptor.next_time() if self._disruptor is not None else None
         times = [when for when in (self._queue.next_time(), planned, disrupted) if when is not None]
@@ -356,7 +360,7 @@ class CycleThread(threading.Thread):
         if is_level:
             self._has_asked = False
             plans = self._core.decide(self._clock())
-            if plans.outcomes or plans.orders:
+            if plans.outcomes or plans.orders or plans.doubles:
                 self._calls.deliver(plans)
             steps = self._core.disrupt(self._clock())
             if steps:

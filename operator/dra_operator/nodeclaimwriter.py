@@ -52,17 +52,21 @@ class NodeClaimWriter:
         self._cache = cache
         self._reports = reports
         self._may_write = may_write
-        self._waiting: asyncio.Queue[Order] = asyncio.Queue()
+        self._waiting: asyncio.Queue[Order | NodeClaim] = asyncio.Queue()
 
     def submit(self, order: Order) -> None:
         """Write the order down soon."""
         self._waiting.put_nowait(order)
 
+    def withdraw(self, double: NodeClaim) -> None:
+        """Delete a NodeClaim soon whose pods wait for another one, unless it changes before."""
+        self._waiting.put_nowait(double)
+
     async def run(self) -> None:
         """Be one of the writers, until cancelled."""
         while True:
-            order = await self._waiting.get()
-            await self.write(order)
+            task = await self._waiting.get()
+            await (self.write(task) if isinstance(task, Order) else self.take_back(task))
 
     async def write(self, order: Order) -> None:
         """Write one order down and report how it ended."""
@@ -82,6 +86,21 @@ class NodeClaimWriter:
             self._reports.written(order)
         else:
             self._reports.unwritten(order)
+
+    async def take_back(self, double: NodeClaim) -> None:
+        """Delete a NodeClaim as it was seen; best effort, since an empty node goes, too."""
+        line = _log.bind(nodeclaim=double.name)
+        meta = double.metadata
+        preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
+        body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        if not self._may_write():
+            return
+        try:
+            await self._server.request("DELETE", NODE_CLAIMS.object_path(_key(double)), body)
+        except ApiError as error:
+            line.warning("could not take back a NodeClaim whose pods wait for another one", error=str(error))
+        else:
+            line.warning("took back a NodeClaim whose pods wait for another one")
 
     def _is_wanted(self, order: Order) -> bool:
         """Whether this replica is still the one to write, and one of the pods still there."""
@@ -107,28 +126,14 @@ class NodeClaimWriter:
 
     async def _write_or_find(self, order: Order, line: Log) -> bool:
         try:
-            return await (self._create(order.claim, line) if order.is_new else self._extend(order.claim))
+            return await (self._create(order.claim) if order.is_new else self._extend(order.claim))
         except ConflictError as error:
             line.debug("the NodeClaim is not as expected", error=str(error))
             return await self._is_so(order.claim)
 
-    async def _create(self, claim: NodeClaim, line: Log) -> bool:
-        made = await self._server.request("POST", NODE_CLAIMS.path, write(claim))
-        if self._may_write():
-            return True
-        # A process may have been asleep in between, and whoever leads now has planned for the same pods.
-        await self._take_back(claim, made["metadata"], line)
-        return False
-
-    async def _take_back(self, claim: NodeClaim, made: Json, line: Log) -> None:
-        """Delete a NodeClaim that nobody has touched since it was made; best effort, since an empty node goes, too."""
-        preconditions = {"uid": made["uid"], "resourceVersion": made["resourceVersion"]}
-        body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
-        try:
-            await self._server.request("DELETE", NODE_CLAIMS.object_path(_key(claim)), body)
-            line.warning("took back a NodeClaim that was made too late: another replica may lead by now")
-        except ApiError as error:
-            line.warning("could not take back a NodeClaim that was made too late", error=str(error))
+    async def _create(self, claim: NodeClaim) -> bool:
+        await self._server.request("POST", NODE_CLAIMS.path, write(claim))
+        return True
 
     async def _extend(self, claim: NodeClaim) -> bool:
         current = self._cache.get(NodeClaim, _key(claim))

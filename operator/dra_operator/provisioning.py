@@ -27,6 +27,7 @@ from dra_scheduling.provisioning import (
     PlanOptions,
     ProvisioningResult,
     has_failed,
+    is_double,
     is_in_flight,
     keeper_of,
     plan,
@@ -70,10 +71,11 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plans(msgspec.Struct, frozen=True, kw_only=True):
-    """What plans end in: outcomes to be told at once, and orders."""
+    """What plans end in: outcomes to be told at once, and orders. `doubles` are NodeClaims to be taken back."""
 
     outcomes: tuple[Outcome | Nominated, ...] = ()
     orders: tuple[Order, ...] = ()
+    doubles: tuple[NodeClaim, ...] = ()
 
 
 class _Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +101,7 @@ class Provisioner:
         self._unlaunched: dict[str, int] = {}
         self._late: dict[str, Unschedulable] = {}
         self._departures = Departures()
+        self._doubtful: dict[str, None] = {}
         self._timers: list[tuple[float, str]] = []
         self._said: dict[str, _Said] = {}
         self._lodged: dict[str, None] = {}
@@ -117,6 +120,8 @@ class Provisioner:
         match value:
             case NodeClaim():
                 names: tuple[str, ...] = (value.name,)
+                if is_double(self._cluster, value):
+                    self._doubtful[value.name] = None
             case Node():
                 names = self._cluster.inventory.claims_of_node(value)
             case _:
@@ -162,6 +167,18 @@ class Provisioner:
         else:
             self._gather(uid, outcome, now)
         return None if said is None else both(outcome, said.refused)
+
+    @property
+    def has_doubtful(self) -> bool:
+        """Whether there are NodeClaims that nobody may need."""
+        return bool(self._doubtful)
+
+    def take_doubles(self) -> tuple[NodeClaim, ...]:
+        """Return the NodeClaims that were made for pods which wait for older ones, each once."""
+        known = (self._cluster.inventory.claims.get(name) for name in self._doubtful)
+        doubles = tuple(claim for claim in known if claim is not None and is_double(self._cluster, claim))
+        self._doubtful.clear()
+        return doubles
 
     def next_time(self) -> float | None:
         """Return when the next plan is due; None while there is nothing to plan, or the last one is being written."""

@@ -200,6 +200,8 @@ class SchedulerRole:
                 self._writer.submit(outcome)
         for order in plans.orders:
             self._orders.submit(order)
+        for claim in plans.doubles:
+            self._orders.withdraw(claim)
 
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         # The loop is closed while a cycle ends that a stop did not wait for.

@@ -29,12 +29,12 @@ class World:
         self.may_write = True
         self.told: list[str] = []
         self.refusals: list[str] = []
-        self.reports = OrderReports(
+        reports = OrderReports(
             written=lambda _: self.told.append("written"),
             unwritten=lambda _: self.told.append("unwritten"),
             refused=lambda _, message: self.refusals.append(message),
         )
-        self.writer = NodeClaimWriter(self.server, self.cache, self.reports, may_write=lambda: self.may_write)
+        self.writer = NodeClaimWriter(self.server, self.cache, reports, may_write=lambda: self.may_write)
         self.cluster = Cluster()
         self.cluster.apply(node_pool())
         self.cluster.apply(instance_type())
@@ -77,23 +77,6 @@ async def test_a_new_node_claim_is_one_write_with_its_pods(world: World) -> None
     await world.writer.write(order)
 
     assert (world.told, world.server.verbs(), world.pods(order.claim)) == (["written"], ["create"], ["a", "b"])
-
-
-@pytest.mark.parametrize("is_touched", [False, True])
-async def test_a_node_claim_made_after_the_lease_had_run_out_is_taken_back_unless_somebody_touched_it(
-    world: World, *, is_touched: bool
-) -> None:
-    order = world.order("a")
-
-    def may_write() -> bool:
-        made = world.server.objects.get(path_of(order.claim))
-        if made is not None and is_touched:
-            world.server.put(path_of(order.claim), made)
-        return made is None
-
-    await NodeClaimWriter(world.server, world.cache, world.reports, may_write=may_write).write(order)
-
-    assert (world.told, path_of(order.claim) in world.server.objects) == (["unwritten"], is_touched)
 
 
 async def test_a_node_claim_takes_more_pods_under_the_version_that_was_seen(world: World) -> None:
@@ -214,3 +197,23 @@ async def test_no_node_is_made_for_pods_that_are_all_gone(world: World) -> None:
     await world.writer.write(order)
 
     assert (world.told, world.server.calls) == (["unwritten"], [])
+
+
+async def test_a_node_claim_that_is_too_many_is_deleted_as_it_was_seen(world: World) -> None:
+    double = world.see(world.order("a").claim)
+
+    await world.writer.take_back(double)
+
+    assert path_of(double) not in world.server.objects
+
+
+@pytest.mark.parametrize("change", ["touched", "not leading"])
+async def test_a_node_claim_that_may_not_be_too_many_any_more_stays(world: World, change: str) -> None:
+    double = world.see(world.order("a").claim)
+    if change == "touched":
+        world.server.put(path_of(double), write(double))
+    world.may_write = change != "not leading"
+
+    await world.writer.take_back(double)
+
+    assert path_of(double) in world.server.objects

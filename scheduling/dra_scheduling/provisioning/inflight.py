@@ -8,12 +8,13 @@ from dra_scheduling.candidates import CandidateType
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.nodestate import Charge, NodeState
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
-from dra_scheduling.inventory import Machine, MachineOffering, MachineTable, PoolTemplate
-from dra_scheduling.inventory.replacements import is_to_go
+from dra_scheduling.inventory import Machine, MachineOffering, MachineTable, PoolTemplate, nominees_of
+from dra_scheduling.inventory.replacements import is_replacement, is_to_go
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.inventory.templates import required
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
+from dra_scheduling.nodeclaims.names import is_own
 from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.plannednode import PlannedNode
 from dra_scheduling.requirements import Requirement, Requirements
@@ -37,6 +38,18 @@ def is_in_flight(cluster: Cluster, claim: NodeClaim) -> bool:
 def keeper_of(cluster: Cluster, pod: Pod) -> NodeClaim | None:
     """Return the NodeClaim that is going to be the pod's node, if there is one."""
     return next((claim for claim in cluster.inventory.nominated_to(pod) if is_in_flight(cluster, claim)), None)
+
+
+def is_double(cluster: Cluster, claim: NodeClaim) -> bool:
+    """Whether every pod that waits for the NodeClaim waits for an older one too, and it has no machine yet.
+
+    So it is where two replicas have planned for the same pods, the later one before it knew of the other's plan.
+    """
+    if not is_own(claim) or claim.status.provider_id or is_replacement(claim) or not is_in_flight(cluster, claim):
+        return False
+    named = ((nominee, cluster.pod(nominee.key)) for nominee in nominees_of(claim))
+    waiting = [pod for nominee, pod in named if pod and pod.metadata.uid == nominee.uid and cluster.is_pending(pod)]
+    return bool(waiting) and all(_has_older(cluster, pod, claim) for pod in waiting)
 
 
 def in_vain(cluster: Cluster, pod: Pod) -> Iterator[tuple[NodeClaim, Node]]:
@@ -84,6 +97,11 @@ def planned_nodes(cluster: Cluster, flying: Iterable[NodeClaim]) -> Iterator[Pla
         host = None if template is None else _host(cluster, claim, template, cluster.node_of(claim))
         if host is not None:
             yield host
+
+
+def _has_older(cluster: Cluster, pod: Pod, claim: NodeClaim) -> bool:
+    others = (one for one in cluster.inventory.nominated_to(pod) if _age(one) < _age(claim))
+    return any(is_in_flight(cluster, one) for one in others)
 
 
 def _age(claim: NodeClaim) -> tuple[bool, str, str]:
