@@ -78,3 +78,17 @@ def test_alike_devices_are_in_the_same_sets() -> None:
 )
 def test_a_shortage_is_proved_without_a_search(demands: list[Demand], proof: Shortage | None) -> None:
     assert shortage(demands) == proof
+
+
+@pytest.mark.parametrize(
+    ("demands", "proof"),
+    [
+        ([demand([0, 1], 2), demand([0, 1], 2)], Shortage(demands=(0, 1), wanted=4, found=3)),
+        ([demand([0, 1], 2), demand([0], 1), demand([0], 1)], None),
+        ([demand([0, 1], 1), demand([0, 1], 1)], None),
+    ],
+)
+def test_what_requests_want_beyond_a_device_that_they_share_they_want_for_themselves(
+    demands: list[Demand], proof: Shortage | None
+) -> None:
+    assert shortage(demands, shareable=mask(0)) == proof
