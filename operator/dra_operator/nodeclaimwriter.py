@@ -9,7 +9,7 @@ import msgspec
 from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
 from dra_operator.api import Json
 from dra_operator.cache import Cache
-from dra_operator.kinds import NODE_CLAIMS
+from dra_operator.kinds import NODE_CLAIMS, PODS
 from dra_operator.kube.ports import MERGE_PATCH, Requests
 from dra_operator.logs import Log, log
 from dra_operator.metrics import NODECLAIMS_WRITTEN
@@ -23,6 +23,8 @@ from dra_scheduling.wire import InvalidObjectError, read_as, write
 
 TURNS = 5
 FIRST_PAUSE = 0.2
+ASKED_PODS = 3
+"""A watch may be behind without anybody noticing: that so many pods have gone is taken for all of them."""
 
 _log = log("nodeclaims")
 
@@ -126,14 +128,27 @@ class NodeClaimWriter:
 
     async def _write_or_find(self, order: Order, line: Log) -> bool:
         try:
-            return await (self._create(order.claim) if order.is_new else self._extend(order.claim))
+            return await (self._create(order) if order.is_new else self._extend(order.claim))
         except ConflictError as error:
             line.debug("the NodeClaim is not as expected", error=str(error))
             return await self._is_so(order.claim)
 
-    async def _create(self, claim: NodeClaim) -> bool:
-        await self._server.request("POST", NODE_CLAIMS.path, write(claim))
+    async def _create(self, order: Order) -> bool:
+        if not await self._is_waited_for(order):
+            return False
+        await self._server.request("POST", NODE_CLAIMS.path, write(order.claim))
         return True
+
+    async def _is_waited_for(self, order: Order) -> bool:
+        """Whether the server, too, has one of the first few pods, and without a node."""
+        for one in order.nominated[:ASKED_PODS]:
+            try:
+                found = await self._server.request("GET", PODS.object_path(one.pod.key))
+            except MissingError:
+                continue
+            if _is_waiting(found, one.pod):
+                return True
+        return False
 
     async def _extend(self, claim: NodeClaim) -> bool:
         current = self._cache.get(NodeClaim, _key(claim))
@@ -169,6 +184,12 @@ class NodeClaimWriter:
             raise ApiError(f"use nodeclaim {claim.name}", 0, reason="Invalid", message=str(error)) from error
         self._server.learn(answer)
         return not found.metadata.is_deleting and set(nominees_of(claim)) <= set(nominees_of(found))
+
+
+def _is_waiting(found: Json, pod: Pod) -> bool:
+    meta = found["metadata"]
+    is_same = meta["uid"] == pod.metadata.uid and not meta.get("deletionTimestamp")
+    return is_same and not (found.get("spec") or {}).get("nodeName")
 
 
 def _is_as_planned(current: NodeClaim, planned: NodeClaim) -> bool:

@@ -51,7 +51,7 @@ def needed(settings: Settings, watched: Iterable[Resource] = WATCHED) -> tuple[P
         wanted += [_on(BIND_REQUESTS, verb) for verb in ("get", "create", "update", "delete")]
         wanted.append(_on(PODS, "patch", "status"))
         if settings.nodeclaims is NodeClaimsMode.OWN and NODE_CLAIMS in watched:
-            wanted += [_on(NODE_CLAIMS, verb) for verb in ("get", "create", "patch", "delete")]
+            wanted += [_on(PODS, "get"), *(_on(NODE_CLAIMS, verb) for verb in ("get", "create", "patch", "delete"))]
             if settings.disruption:
                 wanted += [_on(NODES, "get"), _on(NODES, "patch")]
     if Role.BINDER in settings.roles:

@@ -7,7 +7,7 @@ from dra_operating.objects import at
 from dra_operating.server import ServerInMemory
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.cache import Cache
-from dra_operator.kinds import NODE_CLAIMS
+from dra_operator.kinds import NODE_CLAIMS, PODS
 from dra_operator.nodeclaimwriter import NodeClaimWriter, OrderReports
 from dra_operator.provisioning import Order
 from dra_operator.tidings import nominated
@@ -45,6 +45,7 @@ class World:
         for pod in pods:
             self.cache.put(at(pod, 1))
             self.cluster.apply(pod)
+            self.server.put(PODS.object_path(pod.key), write(pod))
         result = provision(self.cluster, pods)
         (claim,) = (*result.created, *result.extended)
         waiting = tuple(nominated(one.pod, claim) for one in result.nominations)
@@ -77,6 +78,34 @@ async def test_a_new_node_claim_is_one_write_with_its_pods(world: World) -> None
     await world.writer.write(order)
 
     assert (world.told, world.server.verbs(), world.pods(order.claim)) == (["written"], ["create"], ["a", "b"])
+
+
+@pytest.mark.parametrize("change", ["gone", "made anew", "being deleted", "bound"])
+async def test_nothing_is_made_for_pods_that_only_the_cache_has(world: World, change: str) -> None:
+    order = world.order("a")
+    pod = order.nominated[0].pod
+    path = PODS.object_path(pod.key)
+    raw = world.server.objects.pop(path)
+    now = {
+        "made anew": {"metadata": raw["metadata"] | {"uid": "another"}},
+        "being deleted": {"metadata": raw["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}},
+        "bound": {"spec": raw["spec"] | {"nodeName": "n1"}},
+    }
+    if change in now:
+        world.server.put(path, raw | now[change])
+
+    await world.writer.write(order)
+
+    assert (world.told, world.server.verbs()) == (["unwritten"], [])
+
+
+async def test_one_pod_that_is_left_is_enough(world: World) -> None:
+    order = world.order("a", "b")
+    del world.server.objects[PODS.object_path(order.nominated[0].pod.key)]
+
+    await world.writer.write(order)
+
+    assert (world.told, world.pods(order.claim)) == (["written"], ["a", "b"])
 
 
 async def test_a_node_claim_takes_more_pods_under_the_version_that_was_seen(world: World) -> None:
@@ -142,7 +171,7 @@ async def test_an_unclear_answer_is_followed_by_a_look(world: World, verb: str, 
 
     assert world.told == ["written"]
     assert world.pods(order.claim) == [one.key.name for one in nominees_of(order.claim)]
-    assert len(world.server.objects) == 1
+    assert [path for path in world.server.objects if path.startswith(NODE_CLAIMS.path)] == [path_of(order.claim)]
 
 
 async def test_what_another_replica_has_written_is_taken_in(world: World) -> None:
