@@ -93,6 +93,21 @@ def test_a_later_pod_joins_the_node_that_is_on_its_way(planning: Planning) -> No
     assert drivers_of(claim) == f"{planning.driver('gpu')},{nic}"
 
 
+def test_of_two_node_claims_that_the_same_pods_wait_for_the_later_one_goes(planning: Planning) -> None:
+    planning.instance_type("plain")
+    pod_with(planning, "a")
+    name = planning.waits("a")
+    claim = planning.claim_of("a")
+    meta = {part: claim["metadata"][part] for part in ("labels", "annotations")}
+
+    planning.api.create({**claim, "metadata": {"name": f"{name}-double", **meta}})
+
+    planning.world.mirror.until(
+        lambda: [one["metadata"]["name"] for one in planning.claims()] == [name], "one NodeClaim to be left"
+    )
+    assert planning.waits("a") == name
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", ["create", "tell"])
 def test_a_scheduler_that_is_killed_while_it_orders_orders_once(
