@@ -15,7 +15,7 @@ from dra_operator.permissions import optional, unserved
 PERIOD_SECONDS = 10.0
 # Kinds come one after the other, and while API servers are replaced they do not all say the same.
 CONFIRMATIONS = 4
-CONFIRM_SECONDS = 1.5
+CONFIRM_SECONDS = 2.5
 
 _log = log("upgrades")
 
