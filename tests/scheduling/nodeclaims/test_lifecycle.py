@@ -92,6 +92,11 @@ def machine(*taints: Taint, ready: str = "True", labels: Mapping[str, str] = REG
     return replace(made, status=replace(made.status, conditions=(kubelet,)))
 
 
+def offering(resource: str, amount: str) -> Node:
+    made = machine()
+    return replace(made, status=replace(made.status, allocatable=quantities({resource: amount})))
+
+
 def published(*names: str, driver: str = GPU_DRIVER, of: int = 1, like: Device = PLAIN) -> NodeSlices:
     slices = NodeSlices()
     content = tuple(replace(like, name=name) for name in names)
@@ -212,6 +217,11 @@ def test_a_startup_taint_that_somebody_took_off_stays_off() -> None:
         ),
         (machine(Taint(key="readiness.k8s.io/net", effect="NoSchedule")), {}, "KnownEphemeralTaintsExist"),
         (machine(), {"resources": NodeClaimResources(quantities({"rdma/hca": "1"}))}, "ResourceNotRegistered"),
+        (
+            offering("rdma/hca", "0"),
+            {"resources": NodeClaimResources(quantities({"rdma/hca": "1"}))},
+            "ResourceNotRegistered",
+        ),
         (machine(), {"resources": NodeClaimResources(quantities({"rdma/hca": "0"}))}, "DRADriverPoolsNotPublished"),
         (machine(STARTING, ready="False"), {"startup_taints": (STARTING,)}, "NodeNotReady"),
     ],
@@ -223,6 +233,7 @@ def test_a_startup_taint_that_somebody_took_off_stays_off() -> None:
         "not ready",
         "a readiness gate",
         "a device plugin is missing",
+        "a device plugin has nothing",
         "none of a resource is needed",
         "the first that fails is told",
     ],
