@@ -22,6 +22,7 @@ from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.daemons import Daemons, Reserved
 from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.ofnode import OfNode, Shares, beyond, plus
+from dra_scheduling.provisioning.speakers import REQUIREMENTS_CONFLICT
 from dra_scheduling.provisioning.wishes import Variant
 from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.requirements import Requirement, Requirements
@@ -121,6 +122,11 @@ class PlannedNode:
     def has_room_for(self, more: Mapping[str, int]) -> bool:
         """Whether some type has room for so much more."""
         return bool(self.types & self._fitting(more))
+
+    def not_for(self, asked: Asked, variant: Variant) -> Refusal | None:
+        """Return why taints or labels keep the pod away, whatever the machines have."""
+        found = self._tainted(asked.pod, variant) or self._narrowed(variant, asked)
+        return found if isinstance(found, Refusal) else None
 
     def consider(self, asked: Asked, variant: Variant, market: Market) -> Seat | Refusal:
         """Return what the host would become with the pod, or the first reason why it cannot take it."""
@@ -247,7 +253,7 @@ class PlannedNode:
             return _refusal("NodeAffinityMismatch", "the pod wants a node by its name, which a new one cannot have")
         wrong = self.requirements.conflict(variant.requirements)
         if wrong is not None:
-            return _refusal("RequirementsConflict", _conflict_text(wrong, self.requirements.of(wrong.key)))
+            return _conflict(wrong, self.requirements.of(wrong.key))
         return self.requirements.narrowed(variant.requirements)
 
     def _offered(self, types: int, requirements: Requirements) -> int:
@@ -372,8 +378,9 @@ def _preferred(answer: Allotment) -> frozenset[str]:
     return frozenset(one.name for one in answer.served if one.choice == best) or frozenset(answer.types)
 
 
-def _conflict_text(wanted: Requirement, known: Requirement) -> str:
-    return f"the pod requires {wanted.key} {_values(wanted)}, it has {_values(known)}"
+def _conflict(wanted: Requirement, known: Requirement) -> Refusal:
+    refusal = _refusal(REQUIREMENTS_CONFLICT, f"the pod requires {wanted.key} {_values(wanted)}")
+    return msgspec.structs.replace(refusal, details=(f"it has {_values(known)}",))
 
 
 def _values(requirement: Requirement) -> str:

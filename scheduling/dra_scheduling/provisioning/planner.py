@@ -238,7 +238,7 @@ class Planner:
             speaker = Speaker(NODE_POOL, template.name)
             if (number, speaker) in tried.refusals:
                 continue
-            host = self._new_host(template, asked)
+            host = self._new_host(template, asked, variant)
             seat = host if isinstance(host, Refusal) else self._open(host, asked, variant)
             if isinstance(host, PlannedNode) and isinstance(seat, Seat):
                 self._hosts.all.append(host)
@@ -253,14 +253,10 @@ class Planner:
                 tried.refusals[number, speaker] = seat
         return None
 
-    def _new_host(self, template: PoolTemplate, asked: Asked) -> PlannedNode | Refusal:
+    def _new_host(self, template: PoolTemplate, asked: Asked, variant: Variant) -> PlannedNode | Refusal:
         table: MachineTable = self._cluster.inventory.table(template)
-        types = table.everything
-        if not types:
+        if not table.everything:
             return _supply("NoInstanceType", "it has no instance types")
-        types = self._limits.within(template, table)
-        if not types:
-            return _supply("LimitReached", "its limits are reached")
         ground = Ground(
             name=self._free_name(template, asked.pod),
             origin=Origin.NEW,
@@ -270,6 +266,10 @@ class Planner:
             min_values=template.min_values,
             distrusted=self._hosts.distrusted(table),
         )
+        types = self._limits.within(template, table)
+        if not types:
+            anything = PlannedNode(ground, template.requirements, table.everything, {})
+            return anything.not_for(asked, variant) or _supply("LimitReached", "its limits are reached")
         return PlannedNode(ground, template.requirements, types, {})
 
     def _free_name(self, template: PoolTemplate, pod: Pod) -> str:
@@ -329,7 +329,7 @@ def _supply(reason: str, message: str) -> Refusal:
 
 
 def _unplaced(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable | OutOfBudget:
-    # In the order in which hosts were asked, so that the NodePool of most weight is never among the "other reasons".
+    # In their order, so that the NodePool of most weight is never among the "other reasons" if it is for the pod.
     sentences = (one for refusal in refusals for one in fold((refusal,)))
     folded = tuple(msgspec.structs.replace(one, nodes=0) for one in sentences)
     wake = Wake.SUPPLY | Wake.POD

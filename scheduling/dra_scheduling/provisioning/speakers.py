@@ -9,6 +9,9 @@ from dra_scheduling.reasons import Refusal, Wake, in_short, nearest_of
 
 NODE_POOL = "NodePool"
 MOST_NAMED = 4
+REQUIREMENTS_CONFLICT = "RequirementsConflict"
+# What is not for the pod in the first place says least of what would have to change.
+NOT_FOR_THE_POD = frozenset({REQUIREMENTS_CONFLICT, "NodeAffinityMismatch", "UntoleratedTaint"})
 
 
 class Speaker(NamedTuple):
@@ -19,11 +22,15 @@ class Speaker(NamedTuple):
 
 
 def told(said: Iterable[tuple[Speaker, Refusal]]) -> tuple[Refusal, ...]:
-    """Return the refusals in order, each with all who say so and with the figures of the nearest of them."""
+    """Return the refusals in order, each with all who say so and with the figures of the nearest of them.
+
+    Hosts that are not for the pod come last, so that those that would be are not hidden behind them.
+    """
     alike: dict[tuple[str, str], list[tuple[Speaker, Refusal]]] = {}
     for speaker, refusal in said:
         alike.setdefault((refusal.reason, refusal.message), []).append((speaker, refusal))
-    return tuple(_as_one([who for who, _ in same], [refusal for _, refusal in same]) for same in alike.values())
+    ordered = sorted(alike.items(), key=lambda one: one[0][0] in NOT_FOR_THE_POD)
+    return tuple(_as_one([who for who, _ in same], [refusal for _, refusal in same]) for _, same in ordered)
 
 
 def _as_one(who: Sequence[Speaker], refusals: Sequence[Refusal]) -> Refusal:
@@ -31,6 +38,8 @@ def _as_one(who: Sequence[Speaker], refusals: Sequence[Refusal]) -> Refusal:
     for one in refusals:
         wake |= one.wake
     nearest = nearest_of(refusals)
+    if nearest.reason == REQUIREMENTS_CONFLICT and len({one.details for one in refusals}) > 1:
+        nearest = replace(nearest, details=())
     return replace(nearest, message=f"{_called(who)}: {nearest.message}", wake=wake)
 
 
