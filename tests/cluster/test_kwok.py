@@ -180,6 +180,19 @@ def test_a_machine_is_removed_with_all_that_it_had(kwok: Kwok) -> None:
     world.mirror.until(lambda: not (world.find_pod("evicted") or world.find_pod("tied")), "the pods to be gone")
 
 
+def test_pods_go_with_a_node_that_somebody_deletes(kwok: Kwok) -> None:
+    world = kwok.machines.world
+    kwok.machines.instance_type()
+    name = kwok.claim("n")
+    kwok.machines.until(name, "Ready", TRUE)
+    world.create(objects.pod("left", nodeName=name))
+    world.mirror.until(lambda: kwok.phase("left") == "Running", "the pod to run")
+    kwok.machines.api.delete(NODES, name)
+
+    kwok.machines.gone(name)
+    world.mirror.until(lambda: not world.find_pod("left"), "the pod to be gone")
+
+
 def test_fifty_node_claims_at_once_become_nodes(kwok: Kwok) -> None:
     kwok.machines.instance_type(count=130)
     names = {kwok.claim(f"n{number}") for number in range(50)}

@@ -210,6 +210,35 @@ async def test_a_node_that_was_taken_away_does_not_come_back() -> None:
     assert what_is_left(machines) in ([], [f"{LEASES}/n"])
 
 
+async def test_pods_go_with_a_node_that_somebody_deletes() -> None:
+    machines = Machines()
+    machines.instance_type()
+    machines.claim()
+    machines.pod()
+    async with machines.role():
+        await machines.until(lambda: machines.get(POD).get("status", {}).get("phase") == "Running")
+        machines.condition("n", "Registered")
+        machines.server.delete(NODE)
+        machines.server.delete(CLAIM)
+        await machines.until(lambda: is_gone(machines))
+
+    assert machines.server.names(PODS) == []
+
+
+async def test_pods_stay_on_another_node_of_the_name() -> None:
+    machines = Machines()
+    machines.instance_type()
+    machines.claim()
+    machines.server.put(NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {}})
+    machines.pod()
+    async with machines.role():
+        await machines.until(lambda: machines.notices.told)
+        machines.server.delete(CLAIM)
+        await machines.until(lambda: is_gone(machines))
+
+    assert machines.server.names(PODS) == ["p"]
+
+
 async def test_others_node_claims_nodes_and_pods_are_left_alone() -> None:
     machines = Machines()
     machines.instance_type()

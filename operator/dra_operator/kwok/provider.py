@@ -138,9 +138,11 @@ class Provider:
         uid = await self._writer.uid_of_node(claim)
         if uid is not None and not is_drained:
             return 0.0
-        if uid is not None and not await self._sight.has_all(PODS, on_node(claim.name)):
+        # Pods go as well if somebody has deleted the node under them, but not from another node of its name.
+        is_ours = uid is not None or not await self._writer.is_name_taken(claim)
+        if is_ours and not await self._sight.has_all(PODS, on_node(claim.name)):
             return BEHIND_SECONDS
-        for pod in self._places.pods(claim.name) if uid is not None else ():
+        for pod in self._places.pods(claim.name) if is_ours else ():
             await self._writer.end_pod(pod)
         if uid is not None:
             _log.info("remove", nodeclaim=claim.name)

@@ -67,6 +67,10 @@ class Writer:
         node = await self._node(claim)
         return str(node["metadata"]["uid"]) if _is_machine_of(node, claim) else None
 
+    async def is_name_taken(self, claim: NodeClaim) -> bool:
+        """Whether the server has a node of the NodeClaim's name, whatever its machine is."""
+        return bool(await self._node(claim))
+
     async def show_ready(self, node: Node, *, is_ready: bool) -> None:
         """Say whether the node is ready."""
         body: Json = {"metadata": {"uid": node.metadata.uid}, "status": node_status(is_ready=is_ready)}
