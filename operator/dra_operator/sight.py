@@ -18,7 +18,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import InvalidObjectError, read_as
 
 AT_ONCE = 4
-"""So many lists are under way; whoever waits for the same one in the meantime shares it."""
+"""So many lists are under way, no two of them the same; whoever waits for the same one in the meantime shares it."""
 BEHIND_SECONDS = 0.5
 """After so long it is worth asking again about what has not been seen."""
 
@@ -29,13 +29,14 @@ class Sight:
     The answer holds for what was there when the question was put: whoever asks has to look into the cache after that.
     """
 
-    __slots__ = ("_cache", "_lists", "_places", "_requests")
+    __slots__ = ("_cache", "_lists", "_places", "_requests", "_under_way")
 
     def __init__(self, requests: Requests, cache: Cache) -> None:
         self._requests = requests
         self._cache = cache
         self._places = asyncio.Semaphore(AT_ONCE)
         self._lists: dict[str, asyncio.Task[list[Any]]] = {}
+        self._under_way: dict[str, asyncio.Task[list[Any]]] = {}
 
     async def has(self, resource: Resource, name: str) -> bool:
         """Whether the cache knows the object without namespace as it is now; one that is not there need not be."""
@@ -58,14 +59,19 @@ class Sight:
         return await asyncio.shield(self._lists[path])
 
     async def _send(self, path: str) -> list[Any]:
+        # A thousand NodeClaims may have the same question, about a thousand nodes.
+        if path in self._under_way:
+            await asyncio.wait((self._under_way[path],))
         async with self._places:
             # From now on the answer may be older than the question.
-            del self._lists[path]
+            self._under_way[path] = self._lists.pop(path)
             try:
                 return (await self._requests.request("GET", path)).get("items") or []
             except MissingError:
                 # The cluster does not have the kind.
                 return []
+            finally:
+                del self._under_way[path]
 
     def _is_seen(self, kind: Kind, raw: Json) -> bool:
         metadata = raw["metadata"]

@@ -80,16 +80,30 @@ class Slow(RequestsInMemory):
         return await super().request(method, path, body, content_type=content_type)
 
 
+async def waiting(known: Sight, *selectors: str) -> list[asyncio.Task[bool]]:
+    questions = []
+    for selector in selectors:
+        questions.append(asyncio.create_task(known.has_all(NODES, selector)))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    return questions
+
+
 async def test_many_who_wait_for_a_list_share_it_and_none_gets_one_that_is_older_than_the_question() -> None:
     server = Slow()
-    known = sight(server, a_node())
-    questions = []
-    for _ in range(AT_ONCE + 20):
-        questions.append(asyncio.create_task(known.has_all(NODES)))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+    questions = await waiting(sight(server, a_node()), *[""] * 20)
+    assert server.asked == 1
+    server.is_open.set()
+
+    assert all(await asyncio.gather(*questions))
+    assert server.asked == 2
+
+
+async def test_only_so_many_lists_are_under_way() -> None:
+    server = Slow()
+    questions = await waiting(sight(server), *(on_node(str(number)) for number in range(AT_ONCE + 3)))
     assert server.asked == AT_ONCE
     server.is_open.set()
 
     assert all(await asyncio.gather(*questions))
-    assert server.asked == AT_ONCE + 1
+    assert server.asked == AT_ONCE + 3
