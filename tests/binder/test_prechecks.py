@@ -7,6 +7,7 @@ from dra_binder.binder import Failed
 from dra_binder.plan import Bound
 from dra_binder.ports import Presence
 from dra_binding.world import GENERATED, NODE, POD, SPECIAL_REQUEST, World, allocation, bind_request, device, special
+from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.bindrequests import (
     BindRequest,
     ResourceClaimAllocation,
@@ -17,6 +18,7 @@ from dra_scheduling.model.pods import Node
 from dra_scheduling.testing import allocated, claim, node, pod, request, templated_pod
 
 ONE_EXTENDED = special("gpu-1")
+FORMER = OwnerReference(api_version="v1", kind="Pod", name=POD, uid="of a former pod", controller=True)
 
 
 def entries(**allocations: AllocationResult) -> tuple[ResourceClaimAllocation, ...]:
@@ -210,6 +212,7 @@ async def test_an_allocation_for_another_node_is_refused(world: World) -> None:
     [
         ({"deletion_timestamp": "2026-01-01T00:00:00Z"}, "is being deleted"),
         ({"owner_references": ()}, "was not generated for pod"),
+        ({"owner_references": (FORMER,)}, "was not generated for pod"),
         ({"annotations": {"resource.kubernetes.io/extended-resource-claim": "true"}}, "nobody else may use"),
     ],
 )
