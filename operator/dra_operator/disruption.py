@@ -22,6 +22,7 @@ from dra_scheduling.disruption import (
     Remove,
     Stay,
     Step,
+    Successors,
     Unrest,
     WhatIfOptions,
     first_steps,
@@ -82,6 +83,7 @@ class Disruptor:
         self._changed: dict[str, float] = {}
         self._since: float | None = None
         self._told = Told()
+        self._successors = Successors()
         self._doubted: dict[str, float] = {}
         self._turn = 0
         self._assumed: tuple[str, ...] = ()
@@ -128,11 +130,16 @@ class Disruptor:
         if not is_deciding and not is_carrying:
             return ()
         outlook = Outlook(self._cluster)
+        self._successors.look(outlook, now)
         # No clock here: what was decided is not to be given up because a search took long.
         steps = next_steps(outlook, WhatIfOptions(now=_moment(now)))
         if steps and is_deciding:
             self._decides_at = now + CARRY_SECONDS
         confirmed = self._confirmed(steps, now)
+        if self._successors.are_expected:
+            # They will need room that others must not be moved to meanwhile.
+            self._decides_at = now + CARRY_SECONDS
+            return confirmed
         if steps or not is_deciding:
             return confirmed
         return self._decided(outlook, now)

@@ -17,7 +17,7 @@ from dra_operator.disruption import MOST_TOLD, TOLD_SECONDS, Carried, Disruptor,
 from dra_operator.disruptionwriter import DisruptionWriter
 from dra_operator.events import Notice, Recorder, Severity
 from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
-from dra_scheduling.disruption import Kept, Record, Stay
+from dra_scheduling.disruption import Close, Create, Kept, Mark, Record, Stay
 from dra_scheduling.disruption.records import annotated
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
 from dra_scheduling.model.claims import ResourceClaim
@@ -414,3 +414,27 @@ def staying(message: str, count: int = 1) -> list[Kept]:
     for number in range(count):
         fleet.node(f"n{number}")
     return [Kept(claim=fleet.claim_of(f"n{number}"), message=message, is_lasting=True) for number in range(count)]
+
+
+def test_nothing_new_is_decided_before_the_pods_of_a_node_that_went_have_successors() -> None:
+    fleet = Fleet(disruption={"consolidateAfter": "Never"})
+    for name, kind in (("a", "gpu-1"), ("b", "gpu-2"), ("room", "gpu-1")):
+        fleet.node(name, kind)
+    fleet.pod("one", "a", gpus=1)
+    fleet.pod("two", "b", gpus=1)
+    fleet.remove_kind("gpu-2")
+    going = fleet.claim_of("a")
+    record = Record(reason="Drifted", message="", since=BORN, node_claims=(going.name,))
+    fleet.cluster.apply(annotated(going, {DISRUPTION: record.text}))
+    disruptor = Disruptor(fleet.cluster, 10.0, lambda: START)
+    assert [type(step) for step in disruptor.steps(START, is_quiet=False)] == [Close]
+    disruptor.written(frozenset())
+
+    fleet.cluster.remove(Pod, ObjectKey("default", "one"))
+    fleet.cluster.remove(ResourceClaim, ObjectKey("default", "one-gpus"))
+    fleet.remove_node(going)
+    assert disruptor.steps(START + 11.0, is_quiet=True) == ()
+    assert disruptor.next_time() == START + 12.0
+    fleet.pod("successor", "room", gpus=1)
+
+    assert [type(step) for step in disruptor.steps(START + 12.0, is_quiet=True)] == [Create, Mark]

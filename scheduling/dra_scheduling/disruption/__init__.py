@@ -9,6 +9,7 @@ from dra_scheduling.disruption.methods import Decision, consolidation
 from dra_scheduling.disruption.outlook import Outlook
 from dra_scheduling.disruption.records import Record, record_of
 from dra_scheduling.disruption.steps import Close, Create, GiveUp, Mark, Remove, Reopen, Stay, Step
+from dra_scheduling.disruption.successors import Successors
 from dra_scheduling.disruption.whatif import Move, Stuck, WhatIf, WhatIfOptions, simulate_without
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "Stay",
     "Step",
     "Stuck",
+    "Successors",
     "Unrest",
     "WhatIf",
     "WhatIfOptions",
