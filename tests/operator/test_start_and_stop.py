@@ -162,4 +162,6 @@ def test_a_process_ends_to_be_started_again_when_the_cluster_begins_to_serve_a_k
 
     network.calm()
     assert operator.wait_end() == 1
-    assert "new: nodepools in karpenter.sh/v1, nodeclaims in karpenter.sh/v1; gone: none" in operator.log_tail()
+    assert "new: nodepools in karpenter.sh/v1, nodeclaims in karpenter.sh/v1; gone: none" in operator.log_tail(
+        most=100_000
+    )
