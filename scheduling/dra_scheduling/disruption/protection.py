@@ -19,9 +19,12 @@ def is_protected(metadata: ObjectMeta) -> bool:
 def pod_protection(
     pods: Iterable[Pod], moved: Iterable[Pod], budgets: Mapping[ObjectKey, PodDisruptionBudget], now: float
 ) -> str:
-    """Return in words what keeps the node of these pods, empty if nothing does. Only `moved` pods are evicted."""
+    """Return in words what keeps the node of these pods, none of which has ended, empty if nothing does.
+
+    Only `moved` pods are evicted.
+    """
     for pod in pods:
-        if not pod.is_finished and _asks_to_stay(pod, now):
+        if _asks_to_stay(pod, now):
             return f"pod {pod.key} has the annotation {DO_NOT_DISRUPT}"
     for pod in moved:
         found = [one for key, one in budgets.items() if key.namespace == pod.key.namespace and _covers(one, pod)]

@@ -172,6 +172,7 @@ def test_a_node_may_forbid_to_be_taken_away(notes: Json, text: str) -> None:
         ({"notes": {"karpenter.sh/do-not-disrupt": "true"}}, "pod default/one has the annotation"),
         ({"notes": {"karpenter.sh/do-not-disrupt": "25h"}}, "pod default/one has the annotation"),
         ({"notes": {"karpenter.sh/do-not-disrupt": "23h"}}, ""),
+        ({"notes": {"karpenter.sh/do-not-disrupt": "true"}, "phase": "Succeeded"}, ""),
         ({"labels": {"app": "db"}}, "PodDisruptionBudget default/db allows no eviction of pod default/one"),
         ({"labels": {"app": "other"}}, ""),
         ({"labels": {"app": "twice"}}, "several PodDisruptionBudgets (all, more)"),
