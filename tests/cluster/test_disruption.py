@@ -9,7 +9,7 @@ from dra_cluster.machines import NODE_CLAIMS
 from dra_cluster.mirror import PODS
 from dra_cluster.planning import types_of
 from dra_cluster.proxy import Proxy
-from dra_cluster.stage import BUDGETS, DELETE, EVERY_NODE, STANDS_IN, Course, Stage, looks_twice
+from dra_cluster.stage import BUDGETS, DELETE, EVERY_NODE, REFUSED, STANDS_IN, Course, Stage, looks_twice
 from dra_cluster.whole import Whole
 from dra_controlplane.client import Json
 
@@ -26,7 +26,13 @@ def oversized(stage: Stage) -> str:
     return node
 
 
-def test_a_node_is_replaced_by_a_cheaper_one_which_goes_once_it_is_empty(stage: Stage) -> None:
+def says_why_it_goes(proxy: Proxy, node: str, reason: str) -> bool:
+    """Whether the NodeClaim of a node has said so; by now it may be gone."""
+    said = Match(method="PATCH", path=f"/nodeclaims/{node}/status", body=f'"DisruptionReason".*"{reason}"')
+    return any(0 < one.status < REFUSED for one in proxy.writes(said))
+
+
+def test_a_node_is_replaced_by_a_cheaper_one_which_goes_once_it_is_empty(stage: Stage, proxy: Proxy) -> None:
     before = oversized(stage)
 
     after = stage.leaves("train", before)
@@ -37,14 +43,18 @@ def test_a_node_is_replaced_by_a_cheaper_one_which_goes_once_it_is_empty(stage: 
     assert claim["metadata"]["name"] == after
     assert types_of(claim) == [stage.world.named("small")]
     stage.scene.until_nothing_remains()
+    assert says_why_it_goes(proxy, before, "Underutilized")
+    assert says_why_it_goes(proxy, after, "Empty")
 
 
-def test_a_node_says_that_it_has_drifted_until_that_is_no_longer_so(stage: Stage) -> None:
+def test_a_node_says_that_it_has_drifted_until_that_is_no_longer_so(stage: Stage, whole: Whole) -> None:
     stage.scene.machine("large", stage.scene.group("gpu", 4))
     before = stage.pod("train")
     stage.change({"nodes": "0"}, **DRIFT)
     stage.scene.until(before, "Drifted", "True", "NodePoolDrifted")
+    whole["nodeclaims"].kill()
     stage.change(metadata={"labels": dict.fromkeys(DRIFT["metadata"]["labels"])})
+    whole.run()
     stage.until_silent(before, "Drifted")
 
     stage.change(EVERY_NODE, **DRIFT)
