@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from dra_bench.world import DEVICES, Json, device
+from dra_scheduling.model.nodepools import NodePool
+from dra_scheduling.provisioning.nodeclaims import CURRENT_HASH_VERSION, HASH, HASH_VERSION, pool_hash
+from dra_scheduling.wire import read_as
 
 DRIVERS = {"gpu.example.com": "gpu", "nic.example.com": "nic"}
 SLICES = 4
@@ -28,23 +31,7 @@ INITIALIZED = b'"type":"Initialized"'
 
 def supply() -> list[Json]:
     """The pool, and the type that all its nodes are of."""
-    groups = [{"driver": driver, "name": f"{stem}-{{index}}", "count": DEVICES} for driver, stem in DRIVERS.items()]
-    spec = {"offerings": [{"zone": "a", "price": 1}], "capacity": CAPACITY, "devices": {"groups": groups}}
-    template = {"spec": {"nodeClassRef": CLASS, "requirements": []}}
-    return [
-        {
-            "apiVersion": "dra-scheduler.dev/v1alpha1",
-            "kind": "InstanceType",
-            "metadata": {"name": TYPE},
-            "spec": spec,
-        },
-        {
-            "apiVersion": "karpenter.sh/v1",
-            "kind": "NodePool",
-            "metadata": {"name": POOL},
-            "spec": {"template": template, "disruption": {"consolidateAfter": "Never"}},
-        },
-    ]
+    return [_instance_type(), _node_pool()]
 
 
 def node_claim(name: str) -> Json:
@@ -56,7 +43,11 @@ def node_claim(name: str) -> Json:
         "metadata": {
             "name": name,
             "labels": LABELS,
-            "annotations": {"karpenter.sh/requested-dra-drivers": ",".join(DRIVERS)},
+            "annotations": {
+                "karpenter.sh/requested-dra-drivers": ",".join(DRIVERS),
+                HASH: pool_hash(read_as(NodePool, _node_pool())),
+                HASH_VERSION: CURRENT_HASH_VERSION,
+            },
             "finalizers": ["karpenter.sh/termination"],
         },
         "spec": {
@@ -101,6 +92,30 @@ def opened(line: bytes) -> bytes | None:
     claim = orjson.loads(line)["object"]
     is_open = any(one["type"] == "Initialized" and one["status"] == "True" for one in claim["status"]["conditions"])
     return claim["metadata"]["name"].encode() if is_open else None
+
+
+def _instance_type() -> Json:
+    groups = [{"driver": driver, "name": f"{stem}-{{index}}", "count": DEVICES} for driver, stem in DRIVERS.items()]
+    return {
+        "apiVersion": "dra-scheduler.dev/v1alpha1",
+        "kind": "InstanceType",
+        "metadata": {"name": TYPE},
+        "spec": {
+            "offerings": [{"zone": "a", "price": 1}],
+            "capacity": CAPACITY,
+            "devices": {"groups": groups},
+        },
+    }
+
+
+def _node_pool() -> Json:
+    template = {"spec": {"nodeClassRef": CLASS, "requirements": []}}
+    return {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": POOL},
+        "spec": {"template": template, "disruption": {"consolidateAfter": "Never"}},
+    }
 
 
 def _slice(node_: str, driver: str, stem: str, number: int) -> Json:
