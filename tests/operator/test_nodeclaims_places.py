@@ -141,7 +141,7 @@ def test_a_pool_concerns_its_claims_when_it_demands_something_else(board: Board)
     assert board.see(pool(nodes=1)) == []
     assert board.see(pool(expiry="1h")) == ["c3"]
     assert board.places.pool_of(replace(mine, metadata=labelled)) == pool(expiry="1h")
-    assert board.lose(pool()) == ["c3"]
+    assert board.lose(pool()) == []
     assert board.places.pool_of(replace(mine, metadata=labelled)) is None
 
 

@@ -137,7 +137,7 @@ class Places:
             self._types.set(_key(value.name), ())
             return _names(self._claims_by_type.carrying(value.instance_type))
         self._pools.pop(value.name, None)
-        return _names(self._claims_by_pool.carrying(value.name))
+        return []
 
     def _node_changed(self, name: str, provider: str) -> list[str]:
         before = self._nodes.marks(_key(name))
@@ -161,7 +161,7 @@ class Places:
 
 
 def _demands(pool: NodePool) -> tuple[object, ...]:
-    return pool.spec, pool.metadata.annotations, pool.metadata.is_deleting
+    return pool.spec, pool.metadata.annotations
 
 
 def _key(name: str) -> ObjectKey:

@@ -31,7 +31,7 @@ class PodEvents:
         if now is None:
             return self.removed(pod.key)
         self._seen[pod.key] = now
-        # When a pod that was there before anybody looked was bound nobody knows; since then it is there at most.
+        # When a pod was bound that nobody has seen before is not known, but that it was not before its creation.
         time = seconds_of(pod.metadata.creation_timestamp) if before is None else self._clock()
         there = before[0] if before is not None else ""
         if now[0] and now[0] != there:

@@ -232,7 +232,8 @@ class NodeClaimsRole:
 
     def _pods_moved(self, nodes: Iterable[str]) -> None:
         """Have it said at once that nodes are not to be consolidated; when that was has time."""
-        for claim in (claim for node in nodes for claim in self._places.claims_on(node)):
+        claims = (claim for node in nodes for claim in self._places.claims_on(node))
+        for claim in (claim for claim in claims if is_own(claim)):
             is_said = claim.condition(CONSOLIDATABLE) is not None
             self._queue.add_in(Task(Subject.CLAIM, claim.name), 0.0 if is_said else EVENT_SECONDS)
 

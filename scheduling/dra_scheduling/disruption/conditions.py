@@ -32,8 +32,8 @@ MOST_WORDS = 1_000
 class Prospect(msgspec.Struct, frozen=True, kw_only=True):
     """All that the conditions of a NodeClaim depend on.
 
-    `pool` is None where its nodes are not ours to take away. `last_pod_event` is when a pod came to its node or went,
-    as far as that was seen (seconds since 1970); `now` is RFC 3339 text.
+    `pool` is None where it is gone or going: its NodeClaims go with it as they are. `last_pod_event` is when a pod came
+    to its node or went, as far as that was seen (seconds since 1970); `now` is RFC 3339 text.
     """
 
     claim: NodeClaim
@@ -104,6 +104,9 @@ def _shown(at: Prospect) -> ChangeStatus | Wait:
 
 
 def _found(at: Prospect, *, is_quiet: bool) -> Iterator[tuple[str, Condition | None]]:
+    yield DISRUPTION_REASON, _reason(at.claim)
+    if at.pool is None:
+        return
     launched = at.claim.condition(LAUNCHED)
     drifted = None
     if at.difference is not None and launched is not None and launched.is_true:
@@ -111,7 +114,6 @@ def _found(at: Prospect, *, is_quiet: bool) -> Iterator[tuple[str, Condition | N
         drifted = Condition(type=DRIFTED_CONDITION, status="True", reason=reason, message=message)
     yield DRIFTED_CONDITION, drifted
     yield CONSOLIDATABLE, Condition(type=CONSOLIDATABLE, status="True", reason=CONSOLIDATABLE) if is_quiet else None
-    yield DISRUPTION_REASON, _reason(at.claim)
 
 
 def _reason(claim: NodeClaim) -> Condition | None:

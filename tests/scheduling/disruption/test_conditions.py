@@ -8,7 +8,9 @@ from dra_scheduling.disruption import Drift, Prospect, Record, beside, last_word
 from dra_scheduling.disruption.records import annotated
 from dra_scheduling.inventory.replacements import DISRUPTION
 from dra_scheduling.model.conditions import Condition
+from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.nodeclaims import ChangeStatus, Delete, Step, Wait
 from dra_scheduling.nodeclaims.steps import Notice
 from dra_scheduling.nodeclaims.times import seconds_of
@@ -189,6 +191,14 @@ def test_what_is_deleted_at_the_end_of_its_life_says_so_and_what_people_delete_s
     assert step.status.conditions[-1].message == "it has lived for 1h"
     assert step.status.conditions[-1].reason == "Expired"
     assert last_words(deleted(claim, BEFORE), BEFORE) is None
+
+
+def test_what_is_said_stays_once_the_pool_is_gone() -> None:
+    fleet = a_node()
+    quiet = after_looks(fleet, QUIET)
+    fleet.cluster.remove(NodePool, ObjectKey("", "pool"))
+
+    assert look(fleet, QUIET, claim=quiet) == Wait()
 
 
 def test_the_life_cycle_writes_first_and_what_it_waits_for_counts() -> None:
