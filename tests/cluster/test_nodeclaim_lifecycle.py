@@ -189,6 +189,20 @@ def test_a_node_that_goes_by_itself_takes_its_claim_along(machines: Machines) ->
     machines.world.told(name, "NodeGone", name)
 
 
+def test_a_second_claim_of_a_machine_leaves_the_node_and_its_pods_alone(machines: Machines) -> None:
+    name = run_through(machines)
+    machines.until(name, "Ready", "True")
+    put_pod(machines.world, "worker", name)
+    twin = machines.claim("twin")
+    machines.launch(twin, machine=name)
+    machines.until(twin, "Registered", "Unknown", "NodeNotFound")
+    machines.api.delete(NODE_CLAIMS, twin)
+
+    machines.gone(twin)
+    assert machines.taints(name) == []
+    assert "deletionTimestamp" not in machines.world.find_pod("worker")["metadata"]
+
+
 def test_a_bad_pool_says_what_is_wrong_and_harms_no_other(machines: Machines) -> None:
     machines.instance_type()
     gpu = {"key": "example.com/kind", "operator": "In", "values": ["a"]}

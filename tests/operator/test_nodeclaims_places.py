@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from dra_operator.cache import Cache
 from dra_operator.nodeclaims.places import Places
 from dra_scheduling.features import DEFAULT_FEATURES
-from dra_scheduling.model.base import ObjectMeta
+from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.nodepools import NodePool, NodePoolSpec, NodePoolStatus, NodeTemplate, NodeTemplateSpec
@@ -82,6 +82,29 @@ def test_a_node_that_comes_before_its_claim_is_found(board: Board) -> None:
     assert board.see(machine("n-c3", "c3")) == []
     assert board.see(claim("c3")) == ["c3"]
     assert [node.name for node in board.places.nodes_of(claim("c3"))] == ["n-c3"]
+
+
+def test_a_node_belongs_to_the_first_of_several_claims_of_its_machine(board: Board) -> None:
+    twin = replace(claim("c3"), status=NodeClaimStatus(provider_id="id-c1"))
+    board.see(twin)
+    assert [node.name for node in board.places.nodes_of(twin)] == ["n-c1"]
+    bare = machine("n-c1", "c1")
+    owners = tuple(OwnerReference(kind="NodeClaim", name=one, uid=one) for one in ("gone", "c1", "c3"))
+    board.see(replace(bare, metadata=replace(bare.metadata, owner_references=owners)))
+
+    assert board.places.nodes_of(twin) == ()
+    assert [node.name for node in board.places.nodes_of(claim("c1"))] == ["n-c1"]
+
+
+def test_a_node_goes_to_the_other_claim_of_its_machine_once_its_own_is_gone(board: Board) -> None:
+    twin = replace(claim("c3"), status=NodeClaimStatus(provider_id="id-c1"))
+    board.see(twin)
+    bare = machine("n-c1", "c1")
+    owner = OwnerReference(kind="NodeClaim", name="c1", uid="c1")
+    board.see(replace(bare, metadata=replace(bare.metadata, owner_references=(owner,))))
+    board.lose(claim("c1"))
+
+    assert [node.name for node in board.places.nodes_of(twin)] == ["n-c1"]
 
 
 def test_pods_concern_only_claims_that_are_being_deleted(board: Board) -> None:

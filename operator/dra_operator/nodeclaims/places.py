@@ -69,11 +69,15 @@ class Places:
                 return ()
 
     def nodes_of(self, claim: NodeClaim) -> tuple[Node, ...]:
-        """Return the nodes with the NodeClaim's provider id."""
+        """Return the nodes with the NodeClaim's provider id.
+
+        Of several NodeClaims with that id a node belongs to the one that registered it first: each of two would undo what
+        the other one does to it, and the end of either would be that of its pods.
+        """
         if not claim.status.provider_id:
             return ()
         found = (self._cache.get(Node, key) for key in self._nodes.carrying(claim.status.provider_id))
-        return tuple(node for node in found if node is not None)
+        return tuple(node for node in found if node is not None and self._owner_of(node) in {"", claim.metadata.uid})
 
     def pods_on(self, nodes: Iterable[Node]) -> tuple[Pod, ...]:
         """Return the pods that are bound to the nodes."""
@@ -155,6 +159,12 @@ class Places:
             return found
         claims = [(name, self._cache.get(NodeClaim, _key(name))) for name in found]
         return [name for name, claim in claims if claim is not None and claim.metadata.is_deleting]
+
+    def _owner_of(self, node: Node) -> str:
+        """Return the uid of the NodeClaim that the node belongs to, empty while there is none."""
+        found = (self._cache.get(NodeClaim, _key(name)) for name in self._of_provider(node.spec.provider_id))
+        uids = {claim.metadata.uid for claim in found if claim is not None}
+        return next((owner.uid for owner in node.metadata.owner_references if owner.uid in uids), "")
 
     def _of_provider(self, provider: str) -> list[str]:
         return _names(self._claims_by_provider.carrying(provider))

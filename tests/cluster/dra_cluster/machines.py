@@ -69,8 +69,8 @@ class Machines:
         self.create(NODE_CLAIMS, body)
         return name
 
-    def launch(self, claim: str) -> None:
-        """Says that a machine is there for the NodeClaim."""
+    def launch(self, claim: str, *, machine: str = "") -> None:
+        """Says that a machine is there for the NodeClaim: one of its own, or that of another NodeClaim."""
         labels = {TYPE_LABEL: self.type, "topology.kubernetes.io/zone": "a"}
         self.api.patch(path_of(NODE_CLAIMS, claim), {"metadata": {"labels": labels}})
         launched = {
@@ -80,7 +80,7 @@ class Machines:
             "message": "",
             "lastTransitionTime": _now(),
         }
-        status = {"providerID": f"test://{claim}", "conditions": [launched]}
+        status = {"providerID": f"test://{machine or claim}", "conditions": [launched]}
         self.api.patch(path_of(NODE_CLAIMS, claim, subresource="status"), {"status": status})
 
     def node(self, claim: str, *, taints: Sequence[Json] = (), **resources: str) -> str:
