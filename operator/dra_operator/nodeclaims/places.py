@@ -71,8 +71,8 @@ class Places:
     def nodes_of(self, claim: NodeClaim) -> tuple[Node, ...]:
         """Return the nodes with the NodeClaim's provider id.
 
-        Of several NodeClaims with that id a node belongs to the one that registered it first: each of two would undo what
-        the other one does to it, and the end of either would be that of its pods.
+        Of several NodeClaims with that id a node belongs to the one that registered it first: each of two would undo
+        what the other one does to it, and the end of either would be that of its pods.
         """
         if not claim.status.provider_id:
             return ()
