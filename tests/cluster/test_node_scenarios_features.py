@@ -6,6 +6,7 @@ from dra_cluster import objects
 from dra_cluster.machines import TYPES
 from dra_cluster.planning import types_of
 from dra_cluster.scene import Scene
+from dra_cluster.whole import Whole
 from dra_cluster.world import NODES
 from dra_controlplane.client import Json, path_of
 
@@ -60,11 +61,12 @@ def test_partitions_of_one_device_share_a_node_that_is_made_and_the_whole_one_ha
 
 
 def test_the_preferred_alternative_has_a_node_made_however_dear_and_the_next_one_where_it_is_not_sold(
-    scene: Scene,
+    scene: Scene, whole: Whole
 ) -> None:
     scene.open_pool()
     scene.machine("small", kinds(scene, "small"))
     large = scene.machine("large", kinds(scene, "large"), price=9)
+    whole["scheduler"].wait_seen(scene.api.get(TYPES, large))
     small = {"name": "small", "deviceClassName": scene.driver("gpu")}
 
     def rather(kind: str) -> Json:
