@@ -1,4 +1,8 @@
-"""What pods and pools demand of nodes that are made: places, taints, and limits that count devices."""
+"""What pods and pools demand of nodes that are made: places, taints, weights, and limits that count devices."""
+
+from collections.abc import Iterator
+
+import pytest
 
 from dra_cluster import objects
 from dra_cluster.machines import POOLS, TYPES
@@ -9,6 +13,15 @@ from dra_controlplane.client import Json, path_of
 
 ZONE = "topology.kubernetes.io/zone"
 OURS = {"key": "example.com/ours", "effect": "NoSchedule"}
+
+
+@pytest.fixture
+def heavy(scene: Scene) -> Iterator[Scene]:
+    """What is made of a second pool, which is not there yet and is the last by name."""
+    heavy = Scene(scene.world)
+    heavy.pool = scene.world.named("weighty")
+    yield heavy
+    heavy.leave()
 
 
 def in_zone(*zones: str) -> Json:
@@ -64,3 +77,21 @@ def test_a_pool_makes_no_more_nodes_than_its_limit_of_devices_allows(scene: Scen
 
     assert scene.runs("second") != [node]
     assert len(scene.claims()) == 2
+
+
+def test_the_pool_of_most_weight_makes_nodes_until_its_limit_is_reached(
+    scene: Scene, heavy: Scene, whole: Whole
+) -> None:
+    scene.open_pool()
+    scene.machine("gpus", scene.group("gpu", 1))
+    light = scene.api.get(POOLS, scene.pool)
+    spec = {**light["spec"], "weight": 10, "limits": {"nodes": "1"}}
+    body = {"apiVersion": light["apiVersion"], "kind": light["kind"], "metadata": {"name": heavy.pool}, "spec": spec}
+    whole["scheduler"].wait_seen(scene.api.create(body))
+    for name in ("first", "second"):
+        scene.pod(name, scene.wants("gpu"))
+
+    nodes = set(scene.runs("first", "second"))
+
+    assert len(scene.claims()) == len(heavy.claims()) == 1
+    assert nodes == {claim["metadata"]["name"] for claim in (*scene.claims(), *heavy.claims())}
