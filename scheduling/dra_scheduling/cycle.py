@@ -116,7 +116,7 @@ def _decide(cluster: Cluster, pod: Pod, budget: Budget) -> tuple[Outcome, int]:
 
 def _place(cluster: Cluster, pod: Pod, resolved: ResolvedClaims, shape: Shape, budget: Budget) -> tuple[Outcome, int]:
     devices = Devices(cluster.pools, cluster.ledger, cluster.classes)
-    judge, ranking = Judge(shape, cluster.nodes, devices, budget), shape.ranking
+    judge, ranking = Judge(shape, cluster.nodes, devices, budget, cluster.changes), shape.ranking
     ranking.refresh(cluster.nodes, cluster.changes, judge.look)
     # What was found in time is not to be lost for the time that it takes to make sure of it.
     judge.take_time()

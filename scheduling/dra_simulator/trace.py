@@ -129,8 +129,8 @@ def _look(shape: Shape, state: NodeState, devices: Devices) -> Hashable | None:
     need = shape.need_on(state.offered, devices.classes)
     if isinstance(need, Refusal) or need.query is None:
         return None
-    faces = need.query.faces(devices.pools.on_node(state.place), devices.ledger)
-    return None if faces is None else (id(need.query), faces)
+    sight = need.query.sight(devices.pools.on_node(state.place), devices.ledger)
+    return None if sight is None else (id(need.query), sight.content)
 
 
 def _verdict(found: Placement | Refusal | Impossible | Exhausted) -> dict[str, str]:

@@ -178,3 +178,14 @@ def test_a_node_whose_search_time_ended_is_searched_again_next_time() -> None:
     (second,) = schedule(world, [item]).outcomes
     assert isinstance(first, OutOfBudget)
     assert not isinstance(second, OutOfBudget)
+
+
+def test_selectors_are_put_to_devices_as_long_as_there_is_time_and_to_the_others_next_time() -> None:
+    made = PoolIndex()
+    made.apply(resource_slice("s", [device(f"d{n}", attributes={"number": n}) for n in range(1_000)]))
+    number = f'device.attributes["{GPU_DRIVER}"].number'
+    query = query_of(claim_spec(*(request(f"r{n}", GPU_DRIVER, f"{number} > {n}") for n in range(8))))
+    answers = [survey(query, N1, made, Ledger(), is_late=Clock(end=10).is_late) for _ in range(3)]
+    assert [type(found) for found in answers] == [Exhausted, Exhausted, Chosen]
+    assert isinstance(answers[0], Exhausted)
+    assert answers[0].refusal.message == 'claim "c": no answer in time'

@@ -3,10 +3,11 @@
 import msgspec
 
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.refusing import usable_claims
 from dra_scheduling.model.pods import Pod, Volume
 from dra_scheduling.podclaims import ResolvedClaims
-from dra_scheduling.shapes.shape import KEPT_SHAPES, Shape, ShapeCache
-from dra_scheduling.testing import container, pod
+from dra_scheduling.shapes.shape import KEPT_SHAPES, ExtendedNeed, Shape, ShapeCache
+from dra_scheduling.testing import claim, container, driver_class, pod, request
 
 
 def with_volume(item: Pod, name: str) -> Pod:
@@ -32,6 +33,24 @@ def test_the_volume_that_the_server_gives_every_pod_does_not_tell_pods_apart() -
 def test_pods_that_want_different_amounts_have_different_shapes() -> None:
     world = Cluster()
     assert shape(world, wanting(1)) is not shape(world, wanting(2))
+
+
+def test_pods_that_ask_for_the_same_devices_share_the_answers_of_nodes() -> None:
+    world = Cluster()
+    for value in (driver_class(), claim("one", request()), claim("two", request(count=2))):
+        world.apply(value)
+    asked = []
+    for cpu, name in ((1, "one"), (2, "one"), (3, "two")):
+        resolved = usable_claims(world, pod("p", claims={"c": name}))
+        assert isinstance(resolved, ResolvedClaims)
+        found = world.shapes.shape_of(wanting(cpu), resolved, world.classes)
+        assert isinstance(found, Shape)
+        need = found.need_on(frozenset(), world.classes)
+        assert isinstance(need, ExtendedNeed)
+        asked.append(need.query)
+    first, same, other = asked
+    assert first is same
+    assert first is not other
 
 
 def test_pods_that_take_turns_keep_their_shapes_however_many_there_are() -> None:

@@ -28,6 +28,7 @@ CLASSES = {GPU_DRIVER: driver_class(GPU_DRIVER), "any": device_class("any")}
 N1, N2 = NodePlace("n1", {}), NodePlace("n2", {})
 ROOT = "resource.kubernetes.io/pcieRoot"
 PAIRS = claim_spec(request("a", "any"), request("b", "any", count=2), constraints=[match_attribute(ROOT)])
+PAIRS_OF_TWO = claim_spec(request("a", "any", count=2), constraints=[match_attribute(ROOT)])
 
 
 def gpus(node: str, roots: str = "aabbb") -> ResourceSlice:
@@ -65,6 +66,29 @@ def _allocated(query: Query, node: NodePlace, index: PoolIndex, ledger: Ledger) 
     found = allocate(query.claims, node, index, ledger)
     assert isinstance(found, Allocated)
     return found
+
+
+def test_nodes_of_which_other_devices_are_free_look_the_same() -> None:
+    index, ledger, query = index_of(gpus("n1", "aabb"), gpus("n2", "xxyy")), Ledger(), query_of(PAIRS_OF_TWO)
+    ledger.hold(Source("claim", "c"), "c", [DeviceID(GPU_DRIVER, "n2", "n2-0"), DeviceID(GPU_DRIVER, "n1", "n1-3")])
+    assert survey(query, N1, index, ledger).steps > 0
+    assert survey(query, N2, index, ledger).steps > 0
+    ledger.hold(Source("claim", "c"), "c", [DeviceID(GPU_DRIVER, "n2", "n2-0"), DeviceID(GPU_DRIVER, "n1", "n1-1")])
+    assert survey(query, N1, index, ledger).steps == 0
+    found = fulfil(query, N1, index, ledger)
+    assert isinstance(found, Allocated)
+    assert [result.device for result in found.allocations[0].devices.results] == ["n1-2", "n1-3"]
+
+
+def test_values_that_agree_between_pools_look_different_from_others() -> None:
+    nics = [
+        resource_slice(f"{node}-nic", [device("nic", attributes={ROOT: "a"})], node=node, driver="nic.example.com")
+        for node in ("n1", "n2")
+    ]
+    index = index_of(gpus("n1", "a"), gpus("n2", "b"), *nics)
+    query = query_of(claim_spec(request("a", "any", count=2), constraints=[match_attribute(ROOT)]))
+    assert isinstance(survey(query, N1, index, Ledger()), Chosen)
+    assert isinstance(survey(query, N2, index, Ledger()), Impossible)
 
 
 def test_groups_of_other_sizes_look_different() -> None:

@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from dra_scheduling.allocation.alternatives import choose
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.claimspecs import ParsedClaim
 from dra_scheduling.allocation.clock import IsLate, never
 from dra_scheduling.allocation.outcomes import Allocated, Answer, Chosen, Exhausted, Impossible
-from dra_scheduling.allocation.query import Query
+from dra_scheduling.allocation.query import Query, Sight
+from dra_scheduling.allocation.refusals import not_in_time
 from dra_scheduling.allocation.results import allocation
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.claims import AllocationResult
-from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.pools import NodePlace, NodePool, PoolIndex
+from dra_scheduling.pools.bits import packed, unpacked
 from dra_scheduling.reporting import Reporter
 
 DEFAULT_BUDGET = 100_000
@@ -45,32 +49,57 @@ def survey(
 ) -> Answer:
     """Return whether the node could serve the claims; nodes that look the same are searched once.
 
-    An answer that another node gave took no steps here. A search ends soon after it `is_late`.
+    An answer that another node gave took no steps here. A search ends soon after it `is_late`. Which devices it would
+    be is for `fulfil` to say: picks are places among those that count here.
     """
     reached = pools.on_node(node)
-    faces = query.faces(reached, ledger)
-    if faces is None:
+    sight = query.kept_sight(reached, ledger)
+    if sight is None:
+        if not query.learn(reached, is_late):
+            return Exhausted(refusal=not_in_time([asks[0] for asks in query.asks]), steps=0, is_late=True)
+        sight = query.sight(reached, ledger)
+    if sight is None:
         return choose(query, Board(reached, ledger), budget, is_late=is_late)
-    found = query.known(faces)
+    found = query.known(sight)
     if found is None:
-        found = choose(query, Board(reached, ledger), budget, is_late=is_late)
+        board = Board(reached, ledger)
+        found = choose(query, board, budget, is_late=is_late)
+        if isinstance(found, Chosen):
+            kept = _kept_on(board, reached, sight)
+            found = msgspec.structs.replace(found, picks=tuple(packed(mask, kept) for mask in found.picks))
         if not isinstance(found, Exhausted) or (budget >= DEFAULT_BUDGET and not found.is_late):
-            query.keep(faces, _without_steps(found))
+            query.keep(sight, _without_steps(found))
     return found
+
+
+def known_answer(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Answer | None:
+    """Return what `survey` returns, None where that takes time."""
+    sight = query.kept_sight(pools.on_node(node), ledger)
+    return None if sight is None else query.known(sight)
 
 
 def fulfil(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Allocated | Impossible | Exhausted:
     """Return what `allocate` returns, from the answer that is kept if there is one."""
     reached = pools.on_node(node)
-    return _written(query, survey(query, node, pools, ledger), Board(reached, ledger), node.name)
+    found, sight, board = survey(query, node, pools, ledger), query.sight(reached, ledger), Board(reached, ledger)
+    if isinstance(found, Chosen) and sight is not None:
+        kept = _kept_on(board, reached, sight)
+        found = msgspec.structs.replace(found, picks=tuple(unpacked(mask, kept) for mask in found.picks))
+    return _written(query, found, board, node.name)
+
+
+def _kept_on(board: Board, pools: tuple[NodePool, ...], sight: Sight) -> int:
+    """Return the devices of the board that count."""
+    kept_of, mask = dict(zip(pools, sight.kept, strict=True)), 0
+    for offset, pool, _ in board.pools:
+        mask |= kept_of[pool] << offset
+    return mask
 
 
 def _without_steps(answer: Answer) -> Answer:
     match answer:
         case Chosen():
-            return Chosen(
-                choice=answer.choice, picks=answer.picks, steps=0, free_left=answer.free_left, score=answer.score
-            )
+            return msgspec.structs.replace(answer, steps=0)
         case Impossible():
             return Impossible(refusal=answer.refusal, steps=0)
         case Exhausted():

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dra_scheduling.ledger import Ledger
 from dra_scheduling.pools.attributes import AttributeKey, AttributeSource
-from dra_scheduling.pools.nodepools import NodePool, Verdict
+from dra_scheduling.pools.nodepools import NodePool
 from dra_scheduling.pools.selections import Wish
 from dra_scheduling.pools.sharing import Amounts
 from dra_scheduling.pools.stock import Stock
+from dra_scheduling.pools.verdict import Verdict
 
 Group = tuple[int, ...]
 """Devices that have a value in common, for each source in which they are looked up."""
@@ -20,12 +21,12 @@ class Board:
     claims, `charged` ones have drawn from their counters already.
     """
 
-    __slots__ = ("_available", "_verdicts", "broken", "charged", "free", "pools", "shareable")
+    __slots__ = ("_available", "_verdicts", "broken", "charged", "pools", "shareable")
 
     def __init__(self, pools: tuple[NodePool, ...], ledger: Ledger) -> None:
         self.pools: list[tuple[int, NodePool, Stock]] = []
         self.broken: list[NodePool] = []
-        self.free = self.shareable = self.charged = 0
+        self.shareable = self.charged = 0
         self._verdicts: dict[Wish, Verdict] = {}
         self._available: dict[Wish, int] = {}
         self.lay_out(pools, lambda pool: pool.stock(ledger))
@@ -39,7 +40,6 @@ class Board:
                 continue
             stock = stock_of(pool)
             self.pools.append((offset, pool, stock))
-            self.free |= stock.free << offset
             self.shareable |= pool.shareable << offset
             self.charged |= stock.charged << offset
             offset += pool.width

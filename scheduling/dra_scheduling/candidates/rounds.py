@@ -86,7 +86,10 @@ def _round(panel: Panel, stage: Stage, offered: Sequence[CandidateType], budget:
     served, pruned, unfinished, steps = list[TypeServed](), list[Pruned](), list[str](), 1
     for one in offered:
         board = panel.shelves.board(one, stage.pools, query.attributes)
-        looks = board.looks(lambda pool, stock: pool.face_with(query, stock))
+        if not query.learn((pool for _, pool, _ in board.pools), budget.is_late):
+            unfinished.append(one.name)
+            continue
+        looks = board.looks(lambda pool, stock: pool.face_with(query.outlook, stock))
         answer: Answer | None = question.known(looks)
         if answer is None:
             left = budget.after(steps)

@@ -99,7 +99,8 @@ class Outlook:
     def _ranked(self, shape: Shape, budget: Budget) -> tuple[str, ...]:
         cluster = self.cluster
         devices = Devices(cluster.pools, cluster.ledger, cluster.classes)
-        shape.ranking.refresh(cluster.nodes, cluster.changes, Judge(shape, cluster.nodes, devices, budget).look)
+        judge = Judge(shape, cluster.nodes, devices, budget, cluster.changes)
+        shape.ranking.refresh(cluster.nodes, cluster.changes, judge.look)
         return shape.ranking.in_order()
 
 

@@ -1,7 +1,7 @@
 """A pool as one node sees it: the devices within reach, as bits, with the answers that a search asks for again."""
 
 from bisect import bisect_right
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from operator import or_
 from typing import Protocol, TypeVar
@@ -16,11 +16,12 @@ from dra_scheduling.pools.attributes import AttributeKey, AttributeSource, deriv
 from dra_scheduling.pools.bits import members
 from dra_scheduling.pools.compatibility import Company, Memberships, apart, companies_of
 from dra_scheduling.pools.counters import CounterState
-from dra_scheduling.pools.faces import Asking, Face, face_of
+from dra_scheduling.pools.faces import Asking, Face, Likeness, exact_face, likeness_of
 from dra_scheduling.pools.pieces import MAX_KEPT_ANSWERS, Piece, Placement, Tainting
 from dra_scheduling.pools.selections import Selection, Wish
 from dra_scheduling.pools.sharing import Amounts, portion, room, satisfies
 from dra_scheduling.pools.stock import NO_PROFILE, Profile, Spending, Stock
+from dra_scheduling.pools.verdict import Verdict
 
 MAX_KEPT_FACES = 16
 """Every node keeps its faces, so that they are few; one is made anew in some microseconds."""
@@ -59,21 +60,6 @@ def _profile(spendings: tuple[Spending, ...], companies: tuple[Company, ...]) ->
     return Profile(spendings, companies)
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Which devices a wish means (`matching`), and which of those may be handed out at all (`usable`).
-
-    Not meant are devices on which a selector failed (`failed`) and selected ones that can never give the capacity asked
-    for (`lacking`). `tainted` ones are meant, and not usable because a taint is not tolerated: one of `taints`.
-    """
-
-    matching: int
-    usable: int
-    failed: int = 0
-    lacking: int = 0
-    tainted: int = 0
-    taints: tuple[str, ...] = ()
-
-
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
     """A slice of the pool of which the node reaches the devices in `visible`; its bits start at `offset`."""
 
@@ -92,6 +78,7 @@ class NodePool:
         "_faces",
         "_features",
         "_groups",
+        "_likenesses",
         "_offsets",
         "_portions",
         "_selected",
@@ -129,9 +116,14 @@ class NodePool:
         self._portions: dict[Wish, dict[int, Amounts]] = {}
         self._groups: dict[AttributeSource, dict[AttributeKey, int]] = {}
         self._faces: dict[Asking, tuple[Stock, Face]] = {}
+        self._likenesses: dict[Asking, tuple[Stock, Likeness]] = {}
         self._offsets = [sight.offset for sight in sights]
         self._stamp: tuple[object, object] | None = None
         self._stock = Stock(free=0)
+
+    def knows(self, wish: Wish) -> bool:
+        """Whether it is known what the wish means of the devices."""
+        return wish in self._verdicts
 
     def verdict(self, wish: Wish) -> Verdict:
         """Return what the wish means of the devices, whoever has them."""
@@ -209,18 +201,30 @@ class NodePool:
                     found[number] = amounts
         return found
 
-    def face(self, asking: Asking, ledger: Ledger) -> Face:
-        """Return what a search for this sees here: pools with one face can be decided once."""
-        return self.face_with(asking, self.stock(ledger))
+    def kept_likeness(self, asking: Asking, ledger: Ledger) -> Likeness | None:
+        """Return the likeness if it was asked for before and nothing was taken or freed since."""
+        known = self._likenesses.get(asking)
+        return known[1] if known is not None and known[0] is self.stock(ledger) else None
+
+    def likeness(self, asking: Asking, ledger: Ledger) -> Likeness:
+        """Return what a search for this sees here, whatever the devices and their values are called."""
+        found = self.kept_likeness(asking, ledger)
+        if found is None:
+            if len(self._likenesses) >= MAX_KEPT_FACES:
+                self._likenesses.clear()
+            stock = self.stock(ledger)
+            found = likeness_of(self, asking, stock)
+            self._likenesses[asking] = (stock, found)
+        return found
 
     def face_with(self, asking: Asking, stock: Stock) -> Face:
-        """Return what a search for this sees where that is to be had."""
+        """Return what a search for this sees where that is to be had: pools with one face can be decided once."""
         known = self._faces.get(asking)
         if known is not None and known[0] is stock:
             return known[1]
         if len(self._faces) >= MAX_KEPT_FACES:
             self._faces.clear()
-        face = face_of(self._features_of(asking, stock))
+        face = exact_face(self, asking, stock)
         self._faces[asking] = (stock, face)
         return face
 
@@ -346,34 +350,6 @@ class NodePool:
     def _room(self, number: int, taken: TakenDevices | None) -> dict[str, int]:
         device = self.device(number)
         return room(device, self.key.driver, taken.consumed(device.name) if taken is not None else {})
-
-    def _features_of(self, asking: Asking, stock: Stock) -> Hashable:
-        answers = []
-        for wish in asking.wishes:
-            verdict = self.verdict(wish)
-            answers.append((verdict, self.available(wish, stock)))
-        sharing: Hashable = ()
-        if self.shareable:
-            sharing = (
-                self.shareable,
-                stock.charged,
-                tuple((number, tuple(left.items())) for number, left in stock.rooms.items()),
-                tuple(tuple(self.portions(wish).items()) for wish in asking.wishes),
-            )
-        groups = tuple((source, tuple(self.groups(source).items())) for source in asking.attributes)
-        return (
-            self.key.driver,
-            self.width,
-            self.has_conditions,
-            stock.free,
-            tuple(answers),
-            groups,
-            sharing,
-            self.profile,
-            stock.left,
-            stock.closed,
-            stock.allies,
-        )
 
 
 def _spendings(sights: Sequence[Sight]) -> tuple[Spending, ...]:

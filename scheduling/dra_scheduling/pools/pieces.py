@@ -1,11 +1,11 @@
 """A ResourceSlice with what is worked out about its devices once and for all of its life."""
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
-from dra_scheduling.cel import DeviceView, EvaluationError, Program, error_text
+from dra_scheduling.cel import EvaluationError, Program, error_text
 from dra_scheduling.features import (
     BINDING_CONDITIONS,
     COMPATIBILITY_GROUPS,
@@ -18,11 +18,11 @@ from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorTerm, Taint, Toleration
 from dra_scheduling.model.slices import Device, ResourceSlice
 from dra_scheduling.model.tainting import DeviceTaintRule
-from dra_scheduling.pools.bits import members
 from dra_scheduling.pools.compatibility import Memberships, memberships_of
 from dra_scheduling.pools.counters import charge_of
 from dra_scheduling.pools.features import unmet_needs
-from dra_scheduling.pools.views import device_view, marks
+from dra_scheduling.pools.pace import Pace
+from dra_scheduling.pools.views import Views, device_view
 from dra_scheduling.requirements import term_matches
 
 BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
@@ -30,8 +30,6 @@ BLOCKING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
 NOTHING_KNOWN = (0, 0, 0)
 MAX_KEPT_ANSWERS = 256
 """Answers are kept for this many programs a slice. Users write selectors, so their number has no bound of its own."""
-
-DRIVER_ONLY = frozenset({("driver", "", "")})
 
 
 class NodePlace(msgspec.Struct, frozen=True):
@@ -223,16 +221,37 @@ class Piece:
         Every device is evaluated at most once a program, and only when somebody asks for it.
         """
         known, selected, failed = self._answers.get(program, NOTHING_KNOWN)
-        unknown = asked & ~known
-        if unknown:
-            more, wrong = self._evaluate(program, unknown)
-            selected |= more
-            failed |= wrong
-            if len(self._answers) >= MAX_KEPT_ANSWERS:
-                self._answers.clear()
-            # One assignment: searches that run side by side may evaluate the same device, but none loses an answer.
-            self._answers[program] = (known | unknown, selected, failed)
+        if asked & ~known:
+            selected, failed = self.learn(program, asked, self.views(), Pace())
         return selected & asked, failed & asked
+
+    def learn(self, program: Program, asked: int, views: Views, pace: Pace) -> tuple[int, int]:
+        """Evaluate the program on the asked devices as far as time allows.
+
+        Returns all devices that are known to be selected, and all on which the program is known to fail.
+        """
+        known, selected, failed = self._answers.get(program, NOTHING_KNOWN)
+        unknown = asked & ~known
+        if not unknown:
+            return selected, failed
+        for devices, view in views.told_apart(program.reads, unknown):
+            if pace.is_over(program.cost):
+                break
+            known |= devices
+            try:
+                if program.evaluate(view):
+                    selected |= devices
+            except EvaluationError:
+                failed |= devices
+        if len(self._answers) >= MAX_KEPT_ANSWERS:
+            self._answers.clear()
+        # One assignment: searches that run side by side may evaluate the same device, but none loses an answer.
+        self._answers[program] = (known, selected, failed)
+        return selected, failed
+
+    def views(self) -> Views:
+        """Return the devices to put several programs to, one after the other."""
+        return Views(self.key.driver, self.devices)
 
     def error_text(self, program: Program, number: int) -> str:
         """Return why the program fails on the device; empty if it does not."""
@@ -242,32 +261,6 @@ class Piece:
         except EvaluationError as error:
             return error_text(error, view)
         return ""
-
-    def _evaluate(self, program: Program, asked: int) -> tuple[int, int]:
-        selected = failed = 0
-        for devices, view in self._told_apart(program, asked):
-            try:
-                if program.evaluate(view):
-                    selected |= devices
-            except EvaluationError:
-                failed |= devices
-        return selected, failed
-
-    def _told_apart(self, program: Program, devices: int) -> Iterator[tuple[int, DeviceView]]:
-        """Yield sets of devices that are all the same to the program, each as the program sees it.
-
-        Views are not kept: they are built faster than they are worth in memory, the answers being kept.
-        """
-        if program.reads is not None and program.reads <= DRIVER_ONLY:
-            yield devices, DeviceView.of_driver(self.key.driver)
-            return
-        alike: dict[Hashable, int] = {}
-        mark = marks(self.key.driver, program.reads) if program.reads is not None else None
-        for number in members(devices):
-            key = mark(self.devices[number]) if mark is not None else number
-            alike[key] = alike.get(key, 0) | 1 << number
-        for mask in alike.values():
-            yield mask, device_view(self.key.driver, self.devices[next(members(mask))])
 
 
 def _placements(content: ResourceSlice, features: Features) -> Placements:

@@ -1,12 +1,61 @@
 """Published devices as CEL expressions see them."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import lru_cache
 
 from dra_scheduling.cel import AttributeValue, DeviceView
 from dra_scheduling.cel.reads import Read
 from dra_scheduling.model.slices import Device, DeviceAttribute
+from dra_scheduling.pools.bits import members
 from dra_scheduling.semver import Version
+
+DRIVER_ONLY = frozenset({("driver", "", "")})
+
+
+class Views:
+    """The devices of one slice while expressions are put to them: what one needed is there for the next.
+
+    Not for longer: views are built faster than they are worth in memory, the answers being kept.
+    """
+
+    __slots__ = ("_alike", "_built", "_devices", "_driver")
+
+    def __init__(self, driver: str, devices: tuple[Device, ...]) -> None:
+        self._driver = driver
+        self._devices = devices
+        self._built: dict[int, DeviceView] = {}
+        self._alike: dict[frozenset[Read], tuple[int, ...]] = {}
+
+    def told_apart(self, reads: frozenset[Read] | None, asked: int) -> Iterator[tuple[int, DeviceView]]:
+        """Yield sets of devices that are all the same to an expression, each with one of them as it sees it.
+
+        Devices are compared only while that saves views: it takes longer than an evaluation.
+        """
+        if reads is not None and reads <= DRIVER_ONLY:
+            yield asked, DeviceView.of_driver(self._driver)
+        elif reads is None or 2 * asked.bit_count() <= max(len(self._devices), 4 * len(self._built)):
+            for number in members(asked):
+                yield 1 << number, self._view(number)
+        else:
+            for mask in self._sets(reads):
+                if mask & asked:
+                    yield mask & asked, self._view((mask & -mask).bit_length() - 1)
+
+    def _view(self, number: int) -> DeviceView:
+        found = self._built.get(number)
+        if found is None:
+            found = self._built[number] = device_view(self._driver, self._devices[number])
+        return found
+
+    def _sets(self, reads: frozenset[Read]) -> tuple[int, ...]:
+        """Return the devices by what is read of them."""
+        found = self._alike.get(reads)
+        if found is None:
+            alike: dict[Hashable, int] = {}
+            for number, mark in enumerate(map(marks(self._driver, reads), self._devices)):
+                alike[mark] = alike.get(mark, 0) | 1 << number
+            found = self._alike[reads] = tuple(alike.values())
+        return found
 
 
 def device_view(driver: str, device: Device) -> DeviceView:

@@ -5,6 +5,7 @@ the same shape as long as neither claim is allocated.
 """
 
 from collections import OrderedDict
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -32,7 +33,13 @@ KEPT_VERDICTS = 1_000_000
 """Verdicts of nodes that all shapes may hold together, some 200 bytes each; a shape by itself counts for some, too."""
 OWN_WEIGHT = 20
 
+NO_RESOURCES = frozenset[str]()
+
 _encoder = msgspec.json.Encoder(enc_hook=str)
+
+
+Asked = tuple[bytes, ...]
+"""What claims ask for, as text: one claim after the other, under the names that messages use."""
 
 
 class ExtendedNeed(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,11 +51,32 @@ class ExtendedNeed(msgspec.Struct, frozen=True, kw_only=True):
     """The claims of the pod, the special claim last; None where there is nothing to allocate."""
 
 
+class Queries:
+    """Queries by what claims ask for: pods that differ in anything else only have the answers of nodes in common.
+
+    One lives as long as a shape has it.
+    """
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known = WeakValueDictionary[Asked, Query]()
+
+    def of(self, asked: Asked, claims: tuple[ParsedClaim, ...]) -> Query:
+        """Return the query of these claims, which ask for this."""
+        found = self._known.get(asked)
+        if found is None:
+            found = self._known[asked] = Query(claims)
+        return found
+
+
 class Shape:
     """What all pods of one shape need, with the verdicts of all nodes on it."""
 
     __slots__ = (
+        "_asked",
         "_needs",
+        "_queries",
         "claims",
         "extended",
         "has_devices",
@@ -61,10 +89,14 @@ class Shape:
         "resolved",
     )
 
-    def __init__(self, pod: Pod, resolved: ResolvedClaims, claims: tuple[ParsedClaim, ...]) -> None:
+    def __init__(
+        self, pod: Pod, resolved: ResolvedClaims, claims: tuple[ParsedClaim, ...], queries: Queries | None = None
+    ) -> None:
         self.pod = pod
         self.resolved = resolved
         self.claims = claims
+        self._queries = Queries() if queries is None else queries
+        self._asked = tuple(map(_claim_key, resolved.unallocated))
         self.requests = pod_requests(pod)
         self.ports: tuple[HostPort, ...] = host_ports(pod)
         self.extended = extended_names(self.requests)
@@ -76,7 +108,7 @@ class Shape:
 
     def need_on(self, offered: frozenset[str], classes: ClassIndex) -> ExtendedNeed | Refusal:
         """Return what the pods need on a node that offers these resources; found out once per kind of node."""
-        kind = self.extended & offered
+        kind = self.extended & offered if self.extended else NO_RESOURCES
         need = self._needs.get(kind)
         if need is None:
             need = self._needs[kind] = self._need(split(self.requests, kind, classes), classes)
@@ -87,15 +119,20 @@ class Shape:
             return choice
         special = special_claim(self.pod, choice.dra) if choice.dra else None
         if special is None or not special.requests:
-            return ExtendedNeed(node=choice.node, query=Query(self.claims) if self.claims else None)
+            return ExtendedNeed(node=choice.node, query=self._query(self._asked, self.claims))
         refusal = limit_refusal(special)
         if refusal is not None:
             return refusal
         spec = ResourceClaimSpec(devices=DeviceClaim(requests=special.requests))
-        parsed = parse_claim(Title(_special_name(choice), dict(special.words)), spec, classes.classes)
+        title = _special_name(choice)
+        parsed = parse_claim(Title(title, dict(special.words)), spec, classes.classes)
         if isinstance(parsed, Refusal):
             return parsed
-        return ExtendedNeed(node=choice.node, special=special, query=Query((*self.claims, parsed)))
+        asked = (*self._asked, _encoder.encode((title, special.words, special.requests)))
+        return ExtendedNeed(node=choice.node, special=special, query=self._query(asked, (*self.claims, parsed)))
+
+    def _query(self, asked: Asked, claims: tuple[ParsedClaim, ...]) -> Query | None:
+        return self._queries.of(asked, claims) if claims else None
 
 
 class ShapeCache:
@@ -105,18 +142,20 @@ class ShapeCache:
     forgotten just before its turn, and every pod would cost a look at every node.
     """
 
-    __slots__ = ("_features", "_kept_verdicts", "_revision", "_shapes")
+    __slots__ = ("_features", "_kept_verdicts", "_queries", "_revision", "_shapes")
 
     def __init__(self, features: Features = DEFAULT_FEATURES, kept_verdicts: int = KEPT_VERDICTS) -> None:
         self._features = features
         self._kept_verdicts = kept_verdicts
         self._shapes: OrderedDict[tuple[bytes, ...], Shape] = OrderedDict()
+        self._queries = Queries()
         self._revision = -1
 
     def shape_of(self, pod: Pod, resolved: ResolvedClaims, classes: ClassIndex) -> Shape | Refusal:
         """Return the pod's shape, or why its claims cannot be read as they stand."""
         if self._revision != classes.revision:
             self._shapes.clear()
+            self._queries = Queries()
             self._revision = classes.revision
         key = _key(pod, resolved)
         shape = self._shapes.get(key)
@@ -129,7 +168,7 @@ class ShapeCache:
             if isinstance(claim, Refusal):
                 return claim
             parsed.append(claim)
-        shape = self._shapes[key] = Shape(pod, resolved, tuple(parsed))
+        shape = self._shapes[key] = Shape(pod, resolved, tuple(parsed), self._queries)
         self._make_room()
         return shape
 

@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from dra_scheduling.allocation.allocator import allocate, fulfil, survey
+from dra_scheduling.allocation.allocator import allocate, fulfil, known_answer, survey
 from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.allocation.nodeanswers import NodeAnswers
 from dra_scheduling.allocation.outcomes import Allocated, Chosen, Exhausted, Impossible
+from dra_scheduling.allocation.query import Query
 from dra_scheduling.allocation.refusals import out_of_time
+from dra_scheduling.changes import ChangeLog
 from dra_scheduling.cluster.nodestate import NodeState, Standing
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.features import NODE_ALLOCATABLE
@@ -19,7 +22,6 @@ from dra_scheduling.nodefit.room import room_refusals
 from dra_scheduling.nodefit.static import static_refusal
 from dra_scheduling.podclaims import reach_refusal
 from dra_scheduling.pools import PoolIndex
-from dra_scheduling.pools.faces import Face
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.reporting import Reporter
 from dra_scheduling.resources import Resources
@@ -33,9 +35,9 @@ WHOLE_BUDGET = Budget()
 KEPT_LOOKS = 256
 """Where more nodes than that differ from one another, remembering them costs more than asking them."""
 
-Look = tuple[Face, ...] | bool
-"""All that counts of the devices in reach of a node: the faces of its pools, and for pods that ask for none whether
-they would keep them from others."""
+Kind = tuple[Standing, int, int]
+"""What makes nodes fit equally well: their standing, then how many devices stay free and what the alternatives are
+worth, or for pods that ask for no devices whether they would keep some from others."""
 
 
 class Devices(msgspec.Struct, frozen=True):
@@ -59,20 +61,39 @@ class Judge:
     Nodes that offer the same, have the same left and reach devices that look the same are asked once.
     """
 
-    __slots__ = ("_budget", "_devices", "_is_apart", "_needs", "_nodes", "_shape", "_verdicts", "steps")
+    __slots__ = (
+        "_answers",
+        "_budget",
+        "_changes",
+        "_devices",
+        "_is_apart",
+        "_needs",
+        "_nodes",
+        "_shape",
+        "_verdicts",
+        "steps",
+    )
 
     def __init__(
-        self, shape: Shape, nodes: Mapping[str, NodeState], devices: Devices, budget: Budget = WHOLE_BUDGET
+        self,
+        shape: Shape,
+        nodes: Mapping[str, NodeState],
+        devices: Devices,
+        budget: Budget = WHOLE_BUDGET,
+        changes: ChangeLog | None = None,
     ) -> None:
         self._shape = shape
         self._nodes = nodes
         self._devices = devices
         self._budget = budget
+        self._changes = changes
+        """All that changes, for as long as answers of nodes are kept; None where nobody tells."""
         self.steps = 0
         """Search steps so far."""
         self._is_apart = shape.has_preferences or (shape.has_devices and devices.pools.features.has(NODE_ALLOCATABLE))
         self._needs: dict[Standing, ExtendedNeed | Refused] = {}
-        self._verdicts: dict[tuple[Standing, Look], Verdict] = {}
+        self._answers: dict[Query, NodeAnswers] = {}
+        self._verdicts: dict[Kind, Verdict] = {}
 
     def take_time(self) -> None:
         """Heed the clock no longer."""
@@ -93,49 +114,57 @@ class Judge:
         standing = state.standing
         need = self._needs.get(standing)
         if need is None:
-            found = _need_with_room(shape, state, self._devices)
-            need = Refused(found) if isinstance(found, Refusal) else found
+            wanted = _need_with_room(shape, state, self._devices)
+            need = Refused(wanted) if isinstance(wanted, Refusal) else wanted
             if len(self._needs) < KEPT_LOOKS:
                 self._needs[standing] = need
         if isinstance(need, Refused):
             return need
-        look = self._look_at(state, need)
-        if self._is_apart or state.is_guarded or look is None:
-            return self._judge(state, need, look)
-        verdict = self._verdicts.get((standing, look))
-        if verdict is None:
-            verdict = self._judge(state, need, look)
-            if not isinstance(verdict, Unknown) and len(self._verdicts) < KEPT_LOOKS:
-                self._verdicts[standing, look] = verdict
-        return verdict
-
-    def _look_at(self, state: NodeState, need: ExtendedNeed) -> Look | None:
-        """Return what counts of the devices in reach, None where that cannot be said in short."""
-        devices = self._devices
         if need.query is None:
-            return not self._shape.has_devices and _has_devices(state, devices.pools)
-        return need.query.faces(devices.pools.on_node(state.place), devices.ledger)
+            is_apart = not shape.has_devices and _has_devices(state, self._devices.pools)
+            return self._fit(state, need, None, (standing, int(is_apart), 0))
+        found = self._answer(state, need.query)
+        if isinstance(found, Chosen):
+            return self._fit(state, need, found, (standing, found.free_left, found.score))
+        return Refused(found.refusal) if isinstance(found, Impossible) else found
 
-    def _judge(self, state: NodeState, need: ExtendedNeed, look: Look | None) -> Verdict:
-        shape, devices, query = self._shape, self._devices, need.query
-        if query is None:
-            return _fit(shape, state, devices, need)
-        found = query.known(look) if isinstance(look, tuple) else None
-        is_postponed = False
-        if found is None:
-            budget = self._budget.after(self.steps)
-            if budget.is_late():
+    def _answer(self, state: NodeState, query: Query) -> Chosen | Impossible | Unknown:
+        """Return what the devices of the node say."""
+        kept = self._answers.get(query) or self._refreshed(query)
+        found = kept.known(state.place.name)
+        if found is not None:
+            return found
+        devices, budget = self._devices, self._budget.after(self.steps)
+        if budget.is_late():
+            answer = known_answer(query, state.place, devices.pools, devices.ledger)
+            if answer is None:
                 return Unknown(out_of_time([asks[0] for asks in query.asks]), is_postponed=True)
-            found = survey(query, state.place, devices.pools, devices.ledger, budget.share, budget.is_late)
-            self.steps += found.steps
-            is_postponed = budget.share < budget.each
-        match found:
-            case Chosen():
-                return _fit(shape, state, devices, need, found)
-            case Impossible():
-                return Refused(found.refusal)
-            case Exhausted():
-                return Unknown(found.refusal, is_postponed=is_postponed or found.is_late)
+        else:
+            answer = survey(query, state.place, devices.pools, devices.ledger, budget.share, budget.is_late)
+            self.steps += answer.steps
+        if isinstance(answer, Exhausted):
+            return Unknown(answer.refusal, is_postponed=budget.share < budget.each or answer.is_late)
+        kept.keep(state.place.name, answer)
+        return answer
+
+    def _refreshed(self, query: Query) -> NodeAnswers:
+        """Return the answers that nodes gave and would give again."""
+        kept = NodeAnswers() if self._changes is None else query.on_nodes
+        if self._changes is not None:
+            kept.refresh(self._changes)
+        self._answers[query] = kept
+        return kept
+
+    def _fit(self, state: NodeState, need: ExtendedNeed, found: Chosen | None, kind: Kind) -> Verdict:
+        """Return the verdict of a node that has room and the devices, the same for all nodes of the kind."""
+        if self._is_apart or state.is_guarded:
+            return _fit(self._shape, state, self._devices, need, found)
+        verdict = self._verdicts.get(kind)
+        if verdict is None:
+            verdict = _fit(self._shape, state, self._devices, need, found)
+            if len(self._verdicts) < KEPT_LOOKS:
+                self._verdicts[kind] = verdict
+        return verdict
 
 
 def find_placement(
