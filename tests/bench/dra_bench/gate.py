@@ -21,9 +21,11 @@ from dra_controlplane.server import ControlPlane
 SIZES = (250, 500, 1_000)
 SINGLE = 10
 """So many nodes come up one after another beside the most that came up at once."""
-WITHIN_SECONDS = 120.0
+WITHIN_SECONDS = 300.0
 REQUESTS = "dra_api_requests_total{"
 SLICE_EVENTS = 'dra_watch_events_total{novelty="news",resource="resourceslices"}'
+SHOWN = 0.05
+"""Of fewer requests a node nothing is said."""
 TARGET_CPU = 30.0
 TARGET_SECONDS = 1.0
 
@@ -114,11 +116,13 @@ async def _come_up(scene: Scene, names: Sequence[str], published: dict[str, floa
 
 
 def requests_in(metrics: str) -> Counter[str]:
-    """Return how many requests an operator's metrics tell, by verb and resource."""
+    """Return how many requests an operator's metrics tell, by verb and resource; without discovery, which has none."""
     counted: Counter[str] = Counter()
     for line in metrics.splitlines():
         if line.startswith(REQUESTS):
             labels = dict(LABEL.findall(line))
+            if not labels["resource"]:
+                continue
             counted[f"{labels['verb']} {labels['resource']}"] += int(float(line.rpartition(" ")[2]))
     return counted
 
@@ -151,6 +155,6 @@ def _row(one: Gate) -> tuple[str, ...]:
         f"{one.cpu_seconds:.1f}",
         "" if is_single else f"{TARGET_CPU:g}",
         f"{one.cpu_seconds / one.slice_events * 1_000:.2f}",
-        ", ".join(f"{count:.1f} {what}" for what, count in one.requests.items() if count),
+        ", ".join(f"{count:.1f} {what}" for what, count in one.requests.items() if count >= SHOWN),
         f"{one.peak_mib:.0f}",
     )
