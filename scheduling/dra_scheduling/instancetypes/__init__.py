@@ -4,6 +4,7 @@ from dra_scheduling.instancetypes.expansion import Expanded, attribute_bindings,
 from dra_scheduling.instancetypes.faults import Fault
 from dra_scheduling.instancetypes.labels import (
     CAPACITY_TYPE_LABEL,
+    MOST_CHARACTERS,
     ZONE_LABEL,
     offering_requirements,
 )
@@ -15,6 +16,7 @@ from dra_scheduling.model.pods import NODE_POOL_LABEL
 __all__ = [
     "CAPACITY_TYPE_LABEL",
     "INSTANCE_TYPE_LABEL",
+    "MOST_CHARACTERS",
     "NODE_POOL_LABEL",
     "ZONE_LABEL",
     "Expanded",

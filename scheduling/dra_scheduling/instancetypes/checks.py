@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from dra_scheduling.extended.names import is_extended_name
 from dra_scheduling.instancetypes.devices import INDEX, at_index
 from dra_scheduling.instancetypes.faults import Findings
 from dra_scheduling.instancetypes.ofnode import check_node_resources
@@ -11,6 +12,7 @@ from dra_scheduling.instancetypes.readiness import check_binding_conditions
 from dra_scheduling.model.instancetypes import DeviceGroup, InstanceDevices
 from dra_scheduling.model.slices import Counter, DeviceCounterConsumption
 from dra_scheduling.quantity import Quantity
+from dra_scheduling.resources import PODS
 
 MOST_DEVICES = 2048
 """Of one type: more than any machine has, and few enough that a slip of the finger harms nobody."""
@@ -49,6 +51,13 @@ def check_amounts(amounts: Mapping[str, Quantity], path: str, findings: Findings
     for name, amount in amounts.items():
         if amount < ZERO:
             findings.fault(f'{path}["{name}"]', f"is {amount}, expected 0 or more")
+
+
+def check_whole(amounts: Mapping[str, Quantity], path: str, findings: Findings) -> None:
+    """Note parts of what nodes have as a whole: pods, and extended resources."""
+    for name, amount in amounts.items():
+        if (name == PODS or is_extended_name(name)) and not amount.is_integer():
+            findings.fault(f'{path}["{name}"]', f"is {amount}, expected a whole number")
 
 
 def _check_counter_sets(devices: InstanceDevices, findings: Findings) -> Counters:

@@ -9,7 +9,7 @@ import msgspec
 from dra_scheduling.candidates import AttributeBindings, CandidateType, Scope, TemplateDevices
 from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.instancetypes.bindings import BoundAttribute, bound_attributes
-from dra_scheduling.instancetypes.checks import check_amounts, check_devices
+from dra_scheduling.instancetypes.checks import check_amounts, check_devices, check_whole
 from dra_scheduling.instancetypes.devices import DriverPool, pools_of
 from dra_scheduling.instancetypes.faults import Fault, Findings
 from dra_scheduling.instancetypes.labels import (
@@ -187,6 +187,8 @@ def _published_pools(devices: Devices) -> tuple[DriverPool, ...]:
 def _offered(spec: InstanceTypeSpec, capacity: Mapping[str, Quantity], findings: Findings) -> dict[str, Quantity]:
     check_amounts(spec.capacity, "spec.capacity", findings)
     check_amounts(spec.overhead, "spec.overhead", findings)
+    check_whole(spec.capacity, "spec.capacity", findings)
+    check_whole(spec.overhead, "spec.overhead", findings)
     offered = dict(capacity)
     for name, amount in spec.overhead.items():
         whole = capacity.get(name)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dra_scheduling.cel.errors import EvaluationError
 from dra_scheduling.cel.timetext import read_duration
-from dra_scheduling.instancetypes import Fault
+from dra_scheduling.instancetypes import MOST_CHARACTERS, Fault
 from dra_scheduling.inventory.templates import required
 from dra_scheduling.model.nodeclaims import NEVER, NodeRequirement
 from dra_scheduling.model.nodepools import Budget, NodePool
@@ -25,7 +25,13 @@ CRON_PART = re.compile(r"(\*|[0-9]+(-[0-9]+)?)(/[0-9]+)?|[A-Za-z]{3}(-[A-Za-z]{3
 
 def pool_faults(pool: NodePool) -> tuple[Fault, ...]:
     """Return all that is wrong with the pool, each with its path."""
-    return (*_requirement_faults(pool), *_duration_faults(pool), *_budget_faults(pool), *_limit_faults(pool))
+    return (
+        *_name_faults(pool),
+        *_requirement_faults(pool),
+        *_duration_faults(pool),
+        *_budget_faults(pool),
+        *_limit_faults(pool),
+    )
 
 
 def requirement_faults(
@@ -44,6 +50,11 @@ def requirement_faults(
             yield Fault(f"{path}[{number}]", f"contradicts what is before it: {one.key} cannot be both")
         else:
             known[wanted.key] = both
+
+
+def _name_faults(pool: NodePool) -> Iterator[Fault]:
+    if len(pool.name) > MOST_CHARACTERS:
+        yield Fault("metadata.name", f"is the value of a label, expected {MOST_CHARACTERS} characters at most")
 
 
 def _requirement_faults(pool: NodePool) -> Iterator[Fault]:

@@ -380,7 +380,8 @@ def _preferred(answer: Allotment) -> frozenset[str]:
 
 def _conflict(wanted: Requirement, known: Requirement) -> Refusal:
     refusal = _refusal(REQUIREMENTS_CONFLICT, f"the pod requires {wanted.key} {_values(wanted)}")
-    return msgspec.structs.replace(refusal, details=(f"it has {_values(known)}",))
+    has = _values(known) if known.values or known.excludes else "none"
+    return msgspec.structs.replace(refusal, details=(f"it has {has}",))
 
 
 def _values(requirement: Requirement) -> str:

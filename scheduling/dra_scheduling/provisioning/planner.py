@@ -34,6 +34,7 @@ from dra_scheduling.reasons import SHOWN_REASONS, Refusal, Wake, fold, told_once
 from dra_scheduling.resources import CPU, PODS
 
 NO_NODE_POOL = Refusal(reason="NoNodePool", message="there is no NodePool that could make one", wake=Wake.SUPPLY)
+NO_INSTANCE_TYPE = Refusal(reason="NoInstanceType", message="it has no instance types", wake=Wake.SUPPLY | Wake.NODE)
 WRITTEN = Refusal(
     reason="NodeClaimIsWritten",
     message="it may still become a node that cannot take the pod",
@@ -255,8 +256,6 @@ class Planner:
 
     def _new_host(self, template: PoolTemplate, asked: Asked, variant: Variant) -> PlannedNode | Refusal:
         table: MachineTable = self._cluster.inventory.table(template)
-        if not table.everything:
-            return _supply("NoInstanceType", "it has no instance types")
         ground = Ground(
             name=self._free_name(template, asked.pod),
             origin=Origin.NEW,
@@ -266,11 +265,12 @@ class Planner:
             min_values=template.min_values,
             distrusted=self._hosts.distrusted(table),
         )
-        types = self._limits.within(template, table)
-        if not types:
-            anything = PlannedNode(ground, template.requirements, table.everything, {})
-            return anything.not_for(asked, variant) or _supply("LimitReached", "its limits are reached")
-        return PlannedNode(ground, template.requirements, types, {})
+        types = self._limits.within(template, table) if table.everything else 0
+        host = PlannedNode(ground, template.requirements, types, {})
+        if types:
+            return host
+        nothing = _supply("LimitReached", "its limits are reached") if table.everything else NO_INSTANCE_TYPE
+        return host.not_for(asked, variant) or nothing
 
     def _free_name(self, template: PoolTemplate, pod: Pod) -> str:
         number = 0

@@ -46,6 +46,15 @@ def test_what_is_wrong_with_a_pool_is_named_by_its_path(case: dict[str, Any]) ->
     assert [text for one, (_, text) in zip(found, case["faults"], strict=True) if text not in one.message] == []
 
 
+def test_a_pool_whose_name_can_be_no_label_is_not_valid() -> None:
+    whole = pool({})
+    named = replace(whole, metadata=replace(whole.metadata, name=63 * "n"))
+    too_long = replace(whole, metadata=replace(whole.metadata, name=64 * "n"))
+
+    assert pool_faults(named) == ()
+    assert [one.path for one in pool_faults(too_long)] == ["metadata.name"]
+
+
 def test_a_pool_shows_what_its_nodes_have() -> None:
     here = node("n1")
     here = replace(here, status=replace(here.status, capacity=quantities({"cpu": "8", "nvidia.com/gpu": "2"})))
