@@ -1,5 +1,6 @@
 """Shares, counters, taint rules, namespaces and the budget, as a whole cluster sees them."""
 
+import pytest
 from msgspec.structs import replace
 
 from dra_scheduling.cluster import Cluster
@@ -133,6 +134,16 @@ def test_what_a_taken_partition_drew_is_remembered_when_its_slice_no_longer_has_
     for value in asking("a", request()):
         cluster.apply(value)
     assert [result.device for result in given(cluster)["a"].devices.results] == ["other"]
+
+
+@pytest.mark.parametrize(("now", "other"), [("20Gi", "60Gi"), ("60Gi", "40Gi")])
+def test_a_taken_partition_counts_as_what_it_drew_first_or_draws_now_whichever_is_more(now: str, other: str) -> None:
+    held = allocated(claim("held", request()), DeviceID(GPU_DRIVER, "n1", "half-0"))
+    cluster = cluster_of(counters(), partitions(partition("half-0", "40Gi")), held)
+    cluster.apply(partitions(partition("half-0", now), partition("other", other)))
+    for value in asking("a", request()):
+        cluster.apply(value)
+    assert given(cluster) == {}
 
 
 def test_counters_are_closed_while_nobody_knows_what_a_taken_device_drew() -> None:
