@@ -36,7 +36,8 @@ def allocate(
     """
     query = Query(claims)
     board = Board(pools.on_node(node), ledger)
-    return _written(query, choose(query, board, budget, reporter), board, node.name)
+    found = choose(query, board, budget, reporter)
+    return _written(query, found, found.picks, board, node.name) if isinstance(found, Chosen) else found
 
 
 def survey(
@@ -52,14 +53,20 @@ def survey(
     An answer that another node gave took no steps here. A search ends soon after it `is_late`. Which devices it would
     be is for `fulfil` to say: picks are places among those that count here.
     """
-    reached = pools.on_node(node)
+    return _survey(query, pools.on_node(node), ledger, budget, is_late)[0]
+
+
+def _survey(
+    query: Query, reached: tuple[NodePool, ...], ledger: Ledger, budget: int, is_late: IsLate
+) -> tuple[Answer, Sight | None]:
+    """Return the answer, and in terms of which sight it is to be understood, if of any."""
     sight = query.kept_sight(reached, ledger)
     if sight is None:
         if not query.learn(reached, is_late):
-            return Exhausted(refusal=not_in_time([asks[0] for asks in query.asks]), steps=0, is_late=True)
+            return Exhausted(refusal=not_in_time([asks[0] for asks in query.asks]), steps=0, is_late=True), None
         sight = query.sight(reached, ledger)
     if sight is None:
-        return choose(query, Board(reached, ledger), budget, is_late=is_late)
+        return choose(query, Board(reached, ledger), budget, is_late=is_late), None
     found = query.known(sight)
     if found is None:
         board = Board(reached, ledger)
@@ -69,7 +76,7 @@ def survey(
             found = msgspec.structs.replace(found, picks=tuple(packed(mask, kept) for mask in found.picks))
         if not isinstance(found, Exhausted) or (budget >= DEFAULT_BUDGET and not found.is_late):
             query.keep(sight, _without_steps(found))
-    return found
+    return found, sight
 
 
 def known_answer(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Answer | None:
@@ -81,15 +88,20 @@ def known_answer(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger
 def fulfil(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Allocated | Impossible | Exhausted:
     """Return what `allocate` returns, from the answer that is kept if there is one."""
     reached = pools.on_node(node)
-    found, sight, board = survey(query, node, pools, ledger), query.sight(reached, ledger), Board(reached, ledger)
-    if isinstance(found, Chosen) and sight is not None:
+    found, sight = _survey(query, reached, ledger, DEFAULT_BUDGET, never)
+    if not isinstance(found, Chosen):
+        return found
+    board, picks = Board(reached, ledger), found.picks
+    if sight is not None:
         kept = _kept_on(board, reached, sight)
-        found = msgspec.structs.replace(found, picks=tuple(unpacked(mask, kept) for mask in found.picks))
-    return _written(query, found, board, node.name)
+        picks = tuple(unpacked(mask, kept) for mask in picks)
+    return _written(query, found, picks, board, node.name)
 
 
 def _kept_on(board: Board, pools: tuple[NodePool, ...], sight: Sight) -> int:
     """Return the devices of the board that count."""
+    if len(pools) == 1:
+        return sight.kept[0]
     kept_of, mask = dict(zip(pools, sight.kept, strict=True)), 0
     for offset, pool, _ in board.pools:
         mask |= kept_of[pool] << offset
@@ -106,22 +118,23 @@ def _without_steps(answer: Answer) -> Answer:
             return Exhausted(refusal=answer.refusal, steps=0)
 
 
-def _written(query: Query, answer: Answer, board: Board, node: str) -> Allocated | Impossible | Exhausted:
-    if not isinstance(answer, Chosen):
-        return answer
+def _written(query: Query, found: Chosen, picks: tuple[int, ...], board: Board, node: str) -> Allocated:
+    """Return what is to be written down where these devices of the board were picked."""
     return Allocated(
-        allocations=_allocations(query, answer, board, node),
-        steps=answer.steps,
-        free_left=answer.free_left,
-        score=answer.score,
+        allocations=_allocations(query, found.choice, picks, board, node),
+        steps=found.steps,
+        free_left=found.free_left,
+        score=found.score,
     )
 
 
-def _allocations(query: Query, chosen: Chosen, board: Board, node: str) -> tuple[AllocationResult, ...]:
+def _allocations(
+    query: Query, choice: tuple[int, ...], picks: tuple[int, ...], board: Board, node: str
+) -> tuple[AllocationResult, ...]:
     written, place = [], 0
     for claim in query.claims:
         places = range(place, place + len(claim.requests))
-        alternatives = [query.asks[number][chosen.choice[number]].alternative for number in places]
-        written.append(allocation(claim, alternatives, [chosen.picks[number] for number in places], board, node))
+        alternatives = [query.asks[number][choice[number]].alternative for number in places]
+        written.append(allocation(claim, alternatives, [picks[number] for number in places], board, node))
         place += len(claim.requests)
     return tuple(written)
