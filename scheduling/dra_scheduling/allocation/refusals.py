@@ -114,7 +114,7 @@ def too_few_values(asks: Sequence[Ask], attribute: str, wanted: int, found: int)
         asides=asides_of(asks),
         wake=ANY_DEVICE_CHANGE,
         found=found,
-        found_text="the free devices have {found} values",
+        found_text="the number of values is {found}",
     )
 
 

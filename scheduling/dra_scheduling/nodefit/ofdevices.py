@@ -19,7 +19,7 @@ from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.resources import HUGEPAGES_PREFIX
 
 DeviceLookup = Callable[[DeviceID], Device | None]
-OfNode = tuple[NodeAllocatableResourceClaimStatus, ...]
+TakenOfNode = tuple[NodeAllocatableResourceClaimStatus, ...]
 Devices = Sequence[tuple[DeviceRequestAllocationResult, Device | None]]
 
 
@@ -31,7 +31,7 @@ class ClaimUse(NamedTuple):
     results: tuple[DeviceRequestAllocationResult, ...]
 
 
-def taken_of_node(pod: Pod, uses: Iterable[ClaimUse], device_of: DeviceLookup) -> OfNode | Refusal:
+def taken_of_node(pod: Pod, uses: Iterable[ClaimUse], device_of: DeviceLookup) -> TakenOfNode | Refusal:
     """Return what each claim takes of the node for the pod, by name of the claim, or why that cannot be or be told."""
     by_claim: dict[str, list[ClaimUse]] = {}
     for use in uses:

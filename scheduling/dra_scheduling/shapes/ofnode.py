@@ -8,7 +8,7 @@ from dra_scheduling.cluster.nodestate import NodeState
 from dra_scheduling.features import NODE_ALLOCATABLE
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodefit.ofdevices import ClaimUse, OfNode, taken_of_node
+from dra_scheduling.nodefit.ofdevices import ClaimUse, TakenOfNode, taken_of_node
 from dra_scheduling.nodefit.room import room_refusals
 from dra_scheduling.podrequests import pod_requests, taken_by_claims
 from dra_scheduling.pools import PoolIndex
@@ -43,7 +43,7 @@ def with_devices(
     return lacking[0] if lacking else msgspec.structs.replace(need, node=whole)
 
 
-def whole_need(pod: Pod, need: Resources, of_claims: OfNode) -> Resources:
+def whole_need(pod: Pod, need: Resources, of_claims: TakenOfNode) -> Resources:
     """Return what the pod takes of the node in all, where it needs so much of it whatever its devices take."""
     total = pod_requests(pod, of_claims)
     names = need.amounts.keys() | taken_by_claims(of_claims).keys()
