@@ -82,14 +82,19 @@ def test_a_pod_that_no_type_serves_says_what_nodes_and_what_pools_have_against_i
     assert found["nodeClaims"] == []
 
 
-def test_what_node_pools_have_against_a_pod_is_told_by_their_weight() -> None:
+def test_node_pools_are_told_by_their_weight_those_that_are_not_for_the_pod_last() -> None:
     world: Json = {
-        "pools": {"a-light": {}, "heavy": {"weight": 9, "taints": ["k=v:NoSchedule"]}},
+        "pools": {
+            "a-light": {},
+            "heavy": {"weight": 9, "limits": {"cpu": "0"}},
+            "not-for-it": {"weight": 20, "taints": ["k=v:NoSchedule"]},
+        },
         "types": {"plain": {}},
         "pods": {"p": {"wants": ["r"]}},
     }
     (pending,) = simulated(world)["pending"]
-    assert [one["message"].split(":")[0] for one in pending["reasons"]] == ["NodePool heavy", "NodePool a-light"]
+    said = [one["message"].split(":")[0] for one in pending["reasons"]]
+    assert said == ["NodePool heavy", "NodePool a-light", "NodePool not-for-it"]
 
 
 def test_without_node_pools_nothing_is_said_of_new_nodes() -> None:
