@@ -79,24 +79,28 @@ def marks(driver: str, reads: frozenset[Read]) -> Callable[[Device], Hashable]:
 
     def mark(device: Device) -> Hashable:
         found: list[Hashable] = [device.allow_multiple_allocations]
-        found += [_content(device.attributes, names) for names in attributes]
-        amounts = {name: each.value for name, each in device.capacity.items()} if capacity else {}
-        found += [_content(amounts, names) for names in capacity]
+        published = device.attributes
+        for whole, short in attributes:
+            found.append(_content(published, whole, short))
+        if capacity:
+            amounts = {name: each.value for name, each in device.capacity.items()}
+            found += [_content(amounts, whole, short) for whole, short in capacity]
         return tuple(found)
 
     return mark
 
 
-def _content(published: Mapping[str, Hashable], names: tuple[str, ...]) -> Hashable:
+def _content(published: Mapping[str, Hashable], whole: str, short: str) -> Hashable:
     """Return what is published under the names; a device that uses both is told from others by the order, too."""
-    values = [published[name] for name in names if name in published]
-    return values[0] if len(values) == 1 else (*values, *published) if values else None
+    found, other = published.get(whole), published.get(short) if short else None
+    if found is None:
+        return other
+    return found if other is None else (found, other, *published)
 
 
-def _published(driver: str, domain: str, name: str) -> tuple[str, ...]:
-    """Return the names under which a device may publish what an expression reads from a domain."""
-    whole = f"{domain}/{name}"
-    return (whole, name) if domain == driver and "/" not in name else (whole,)
+def _published(driver: str, domain: str, name: str) -> tuple[str, str]:
+    """Return the names under which a device may publish what an expression reads from a domain, the short one last."""
+    return f"{domain}/{name}", name if domain == driver and "/" not in name else ""
 
 
 def _value(attribute: DeviceAttribute) -> AttributeValue:

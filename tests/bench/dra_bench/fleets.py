@@ -1,5 +1,6 @@
 """Clusters of thousands of nodes, as the API server gives them, in the three ways in which drivers publish devices."""
 
+import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -12,12 +13,20 @@ GPUS = 8
 NODES = 5_000
 WIDE_NODES = 1_600
 TEMPLATE = "gpus"
+MODELS = ("A100", "H100", "H200")
+ROOTS = 4
+BUSIEST_CPU, BUSIEST_MEMORY = 40_000, 100_000
 PARTS = (("whole", 1, 80, 7), ("half", 2, 40, 3), ("quarter", 4, 20, 1))
 """Of each device: kind, how many, memory in Gi, and slices of the processor."""
 
 
+def nothing(number: int) -> Sequence[Json]:
+    """Return what is in use on a node of which all is free."""
+    return ()
+
+
 class Fleet(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes with their slices. `kind` is what a pod's devices have to be, where there are several kinds.
+    """Nodes with their slices, and what is in use there. `kind` is what a pod's devices have to be, of several kinds.
 
     Targets are milliseconds for a pod when all is known, and MiB of memory (None: none is set).
     """
@@ -25,6 +34,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     nodes: int
     pieces: Callable[[int], Sequence[Json]]
+    in_use: Callable[[int], Sequence[Json]] = nothing
     kind: str = ""
     target_ms: float
     target_mib: float | None = None
@@ -35,6 +45,7 @@ class Fleet(msgspec.Struct, frozen=True, kw_only=True):
         for number in range(self.nodes):
             yield world.node(number)
             yield from self.pieces(number)
+            yield from self.in_use(number)
 
 
 def partitions(node: str) -> list[Json]:
@@ -81,6 +92,34 @@ def _plain(number: int) -> list[Json]:
     return [world.resource_slice(number)]
 
 
+def _varied(number: int) -> list[Json]:
+    """Return the slice of a node whose devices are of models and roots by chance."""
+    dice, piece = random.Random(number), world.resource_slice(number)
+    for one in piece["spec"]["devices"]:
+        one["attributes"]["model"] = {"string": dice.choice(MODELS)}
+        one["attributes"]["root"] = {"string": f"{world.node_name(number)}-{dice.randrange(ROOTS)}"}
+    return [piece]
+
+
+def _half_taken(number: int) -> list[Json]:
+    """Return a pod that has some room of a node, and its claim that has about half of the devices."""
+    dice, node, name = random.Random(-number - 1), world.node_name(number), f"busy-{number:05d}"
+    devices = [f"gpu-{index}" for index in range(GPUS) if dice.random() < 1 / 2]
+    claim, pod = pod_with_claim(number, wish(max(len(devices), 1)))
+    claim["metadata"] |= {"name": f"{name}-gpu", "uid": f"uid-{name}-gpu", "ownerReferences": []}
+    results = [{"request": "gpu", "driver": DRIVER, "pool": node, "device": device} for device in devices]
+    claim["status"] = {"allocation": {"devices": {"results": results}}} if devices else {}
+    pod["metadata"] |= {"name": name, "uid": f"uid-{name}"}
+    pod["spec"] |= {"nodeName": node, "resourceClaims": []}
+    pod["spec"]["containers"][0]["resources"] = {
+        "requests": {
+            "cpu": f"{dice.randrange(1, BUSIEST_CPU)}m",
+            "memory": f"{dice.randrange(1, BUSIEST_MEMORY)}Mi",
+        }
+    }
+    return [claim, pod]
+
+
 def _partitioned(number: int) -> list[Json]:
     return partitions(world.node_name(number))
 
@@ -93,9 +132,16 @@ def _wide(nodes: int, number: int) -> list[Json]:
 
 
 def fleets(nodes: int = NODES, wide_nodes: int = WIDE_NODES) -> tuple[Fleet, ...]:
-    """Return all three; the last one has nodes of its own number."""
+    """Return all of them; the last one has nodes of its own number."""
     return (
         Fleet(name="8 plain devices a node", nodes=nodes, pieces=_plain, target_ms=20.0, target_mib=150.0),
+        Fleet(
+            name="8 devices a node, half of them taken, no two nodes alike",
+            nodes=nodes,
+            pieces=_varied,
+            in_use=_half_taken,
+            target_ms=20.0,
+        ),
         Fleet(
             name="56 partitions a node",
             nodes=nodes,

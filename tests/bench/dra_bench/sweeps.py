@@ -8,7 +8,7 @@ import msgspec
 
 from dra_bench import upstream, world
 from dra_bench.clock import Took, middle, milliseconds, timed
-from dra_bench.fleets import GPUS, Fleet, fleets, pod_with_claim, wish
+from dra_bench.fleets import GPUS, Fleet, fleets, nothing, pod_with_claim, wish
 from dra_bench.report import Say, Table
 from dra_bench.upstream import Theirs
 from dra_bench.world import DRIVER, Json
@@ -125,7 +125,9 @@ def _always(number: int) -> str:
 
 
 def _theirs(fleet: Fleet, program: Kubernetes | None) -> Theirs | None:
-    """Return what Kubernetes takes where a pod for one device looks at every node."""
+    """Return what Kubernetes takes where a pod for one device looks at every node; it is not told what is in use."""
+    if fleet.in_use is not nothing:
+        return None
     names = [world.node_name(number) for number in range(fleet.nodes)]
     asked = World(
         node={},
