@@ -4,7 +4,7 @@ A `Requirement` is the set of values that one label may have, "absent" included,
 ways of writing the same condition are equal and conditions can be intersected.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
@@ -93,8 +93,8 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
                 key=self.key,
                 values=values,
                 excludes=self.excludes and other.excludes,
-                above=max((bound for bound in (self.above, other.above) if bound is not None), default=None),
-                below=min((bound for bound in (self.below, other.below) if bound is not None), default=None),
+                above=_tighter(max, self.above, other.above),
+                below=_tighter(min, self.below, other.below),
                 may_be_absent=self.may_be_absent and other.may_be_absent,
             )
         )
@@ -109,7 +109,10 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_compatible(self, other: "Requirement") -> bool:
         """Whether one object could qualify for both."""
-        return not self.intersect(other).is_impossible
+        # Planning asks this more often than anything else, and bounds are rare.
+        if self.key != other.key or not self.above is self.below is other.above is other.below is None:
+            return not self.intersect(other).is_impossible
+        return (self.may_be_absent and other.may_be_absent) or _have_a_value(self, other)
 
     @property
     def is_impossible(self) -> bool:
@@ -234,6 +237,20 @@ def _bounded(written: NodeSelectorRequirement | LabelRequirement) -> Requirement
     if written.operator in {"Gt", "Gte"}:
         return Requirement(key=written.key, excludes=True, above=bound - is_inclusive)
     return Requirement(key=written.key, excludes=True, below=bound + is_inclusive)
+
+
+def _have_a_value(one: Requirement, other: Requirement) -> bool:
+    """Whether both allow some value; neither has bounds."""
+    if one.excludes:
+        return other.excludes or not other.values <= one.values
+    return not (one.values <= other.values if other.excludes else one.values.isdisjoint(other.values))
+
+
+def _tighter(pick: Callable[[int, int], int], one: int | None, other: int | None) -> int | None:
+    """Return the one of two bounds that is picked, the only one where there is only one."""
+    if one is None or other is None:
+        return one if other is None else other
+    return pick(one, other)
 
 
 def _canonical(requirement: Requirement) -> Requirement:

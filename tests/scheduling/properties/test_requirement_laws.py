@@ -36,3 +36,8 @@ def test_intersection_with_itself_changes_nothing(one: Requirement) -> None:
 @given(SETS, LABELS)
 def test_nothing_qualifies_for_an_impossible_requirement(one: Requirement, label: str | None) -> None:
     assert not (one.is_impossible and one.has(label))
+
+
+@given(SETS, SETS)
+def test_requirements_are_compatible_if_their_intersection_is_possible(one: Requirement, other: Requirement) -> None:
+    assert one.is_compatible(other) == (not one.intersect(other).is_impossible)
