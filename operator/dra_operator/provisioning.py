@@ -120,7 +120,7 @@ class Provisioner:
         match value:
             case NodeClaim():
                 names: tuple[str, ...] = (value.name,)
-                if is_double(self._cluster, value):
+                if not self._settings.is_trial and is_double(self._cluster, value):
                     self._doubtful[value.name] = None
             case Node():
                 names = self._cluster.inventory.claims_of_node(value)

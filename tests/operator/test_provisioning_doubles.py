@@ -83,6 +83,15 @@ def test_one_whose_pods_wait_for_a_node_that_does_not_take_them_stays(world: Wor
     assert taken_back(world) == []
 
 
+def test_a_trial_takes_nothing_back(world: World) -> None:
+    claim = world.nominate("a")
+    trial = World(is_trial=True)
+
+    trial.add(node_pool(), instance_type(), cpu_pod("a"), at(claim, EARLIER), another(claim, LATER))
+
+    assert taken_back(trial) == []
+
+
 def test_only_the_replica_that_leads_takes_back(world: World) -> None:
     claim = world.nominate("a")
     world.core.take_in(Lead(is_leading=False), world.now)
