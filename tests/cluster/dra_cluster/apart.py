@@ -30,6 +30,7 @@ class Apart:
 
     api: ApiClient
     mirror: Mirror
+    proxy: Proxy
     operators: Operators
     gates: Mapping[str, bool]
 
@@ -57,7 +58,7 @@ def apart() -> Iterator[Apart]:
             Proxy(plane.url, plane.ca, plane.folder / "network") as proxy,
             Operators(plane, proxy) as operators,
         ):
-            yield Apart(api=api, mirror=mirror, operators=operators, gates=gates)
+            yield Apart(api=api, mirror=mirror, proxy=proxy, operators=operators, gates=gates)
 
 
 @pytest.fixture
