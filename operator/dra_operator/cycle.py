@@ -155,6 +155,8 @@ class SchedulerCore:
             return Plans()
         if self._provisioner is not None and self._provisioner.has_doubtful:
             return Plans(doubles=self._provisioner.take_doubles())
+        if self._provisioner is not None:
+            self._queue.wake(self._provisioner.rested(now), now)
         if self._provisioner is not None and self._provisioner.is_due(now):
             return self._plan(self._provisioner, now)
         pods = self._queue.take(now, min(self._cycle_pods, room))

@@ -13,12 +13,14 @@ import msgspec
 from dra_operator.departures import Departures
 from dra_operator.logs import log
 from dra_operator.metrics import NOMINATED_PODS, PLAN_SECONDS
+from dra_operator.rests import RestEnds
 from dra_operator.tidings import both, lodged, nominated, not_launched, plan_failed, would_be
 from dra_scheduling.allocation.budget import within
 from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.refusing import may_be_helped
 from dra_scheduling.inventory import Nominee, nominees_of
+from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import Nominated, Outcome, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import Node, Pod
@@ -101,6 +103,7 @@ class Provisioner:
         self._unlaunched: dict[str, int] = {}
         self._late: dict[str, Unschedulable] = {}
         self._departures = Departures()
+        self._rests = RestEnds()
         self._doubtful: dict[str, None] = {}
         self._timers: list[tuple[float, str]] = []
         self._said: dict[str, _Said] = {}
@@ -122,11 +125,21 @@ class Provisioner:
                 names: tuple[str, ...] = (value.name,)
                 if not self._settings.is_trial and is_double(self._cluster, value):
                     self._doubtful[value.name] = None
+            case InstanceType():
+                names = ()
+                self._rests.noticed(value.name, self._cluster.inventory.instance_type(value.name), now)
             case Node():
                 names = self._cluster.inventory.claims_of_node(value)
             case _:
                 names = ()
         return tuple(name for name in names if self._is_over(name, now))
+
+    def rested(self, now: float) -> Wake:
+        """Take note of the time; return whom it could help that instance types may be tried again."""
+        if not self._rests.take(now):
+            return Wake.NOTHING
+        self._revision += 1
+        return Wake.SUPPLY
 
     def leaves(self, pod: Pod) -> None:
         """Take note that a pod on a node is being deleted from now on."""
@@ -185,8 +198,7 @@ class Provisioner:
         if self._orders:
             return None
         times = [until for until, _ in self._timers[:1]]
-        if (when := self._departures.next_time()) is not None:
-            times.append(when)
+        times += [when for when in (self._departures.next_time(), self._rests.next_time()) if when is not None]
         if len(self._batch) >= self._settings.most_pods:
             times.append(self._first)
         elif self._batch:

@@ -71,12 +71,17 @@ def test_a_claim_that_nobody_launches_is_deleted(machines: Machines, impatient: 
 
 
 @pytest.mark.parametrize("impatient", ["registration"], indirect=True)
-def test_a_machine_without_a_node_is_deleted(machines: Machines, impatient: RunningOperator) -> None:
+def test_a_machine_without_a_node_is_deleted_and_gives_its_type_a_rest(
+    machines: Machines, impatient: RunningOperator
+) -> None:
+    machines.instance_type()
     name = machines.claim("n")
     machines.launch(name)
 
     machines.gone(name)
     machines.world.told(name, "RegistrationTimeout")
+    status = machines.api.get(TYPES, machines.type)["status"]
+    assert (status["registrationFailures"], status.get("deviceFailures")) == (1, None)
 
 
 def test_beside_karpenter_only_the_startup_taint_is_ours(

@@ -10,6 +10,7 @@ from dra_operator.nodeclaims.lasting import is_all_seen, is_lasting
 from dra_operator.sight import Sight
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.conditions import Condition
+from dra_scheduling.model.instancetypes import Failure
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.nodeclaims import ChangeStatus, ChangeType, Delete, Release, Step, Wait
 from dra_scheduling.testing import node
@@ -38,9 +39,10 @@ def says(kind: str, status: str) -> ChangeStatus:
     [
         (Delete(), True),
         (Release(), True),
-        (ChangeType(name="t", failures=1, retry_after="2026-01-01T00:00:00Z"), True),
-        (ChangeType(name="t", failures=0, retry_after=""), False),
+        (ChangeType(name="t", failure=Failure.DEVICES, failures=1, retry_after="2026-01-01T00:00:00Z"), True),
+        (ChangeType(name="t", failure=Failure.DEVICES, failures=0, retry_after=""), False),
         (says("Initialized", "False"), True),
+        (says("Registered", "False"), True),
         (says("DevicesAsPromised", "False"), True),
         (says("Drained", "True"), True),
         (says("Drained", "Unknown"), False),

@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from dra_binder.errors import ApiError, ConflictError, ThrottledError, UnclearError
 from dra_operating.clock import ManualClock
@@ -7,7 +8,7 @@ from dra_operator.api import Json
 from dra_operator.nodeclaims.writer import Blocked, Writer
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
-from dra_scheduling.model.instancetypes import InstanceType
+from dra_scheduling.model.instancetypes import Failure, InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
 from dra_scheduling.model.nodeselection import Taint
@@ -121,14 +122,21 @@ async def test_a_claim_that_has_changed_meanwhile_is_not_deleted(server: Request
 
 async def test_a_pause_that_is_over_is_taken_out(server: RequestsInMemory) -> None:
     path = "/apis/dra-scheduler.dev/v1alpha1/instancetypes/t"
-    status = {"deviceFailures": 2, "retryAfter": "2026-01-01T00:00:00Z", "deviceCount": 8}
+    rests = {"registrationFailures": 1, "registrationRetryAfter": "2026-01-01T00:00:00Z"}
+    status = {"deviceFailures": 2, "retryAfter": "2026-01-01T00:00:00Z", **rests}
     spec: Json = {"offerings": [], "capacity": {}}
     server.put(path, {"metadata": {"name": "t"}, "spec": spec, "status": status})
     value = read_as(InstanceType, server.objects[path])
 
-    await Writer(server, ManualClock()).change_type(value, ChangeType(name="t", failures=0, retry_after=""))
+    step = ChangeType(name="t", failure=Failure.DEVICES, failures=0, retry_after="")
+    writer = Writer(server, ManualClock())
 
-    assert server.objects[path]["status"] == {"deviceFailures": 0, "deviceCount": 8}
+    await writer.change_type(value, step)
+    assert server.objects[path]["status"] == {"deviceFailures": 0, **rests}
+
+    value = read_as(InstanceType, server.objects[path])
+    await writer.change_type(value, replace(step, failure=Failure.REGISTRATION))
+    assert server.objects[path]["status"] == {"deviceFailures": 0, "registrationFailures": 0}
 
 
 async def test_a_pool_no_longer_shows_what_it_has_no_more(server: RequestsInMemory) -> None:

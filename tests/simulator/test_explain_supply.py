@@ -58,7 +58,7 @@ NEVER: Json = {"name": "r", "where": ["false"]}
                 "pods": WANTS,
             },
             "t",
-            "its nodes have failed to publish their devices lately",
+            "its nodes have failed to publish their devices lately, tried again at 2031-01-01T00:00:00Z",
         ),
         ({"types": {"t": {}}, "pods": WANTS}, "t", 'claim "gpu" request "r" (class a): no device matches'),
         (

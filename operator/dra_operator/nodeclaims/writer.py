@@ -16,7 +16,7 @@ from dra_operator.kube.ports import MERGE_PATCH, Requests
 from dra_operator.pacing import Clock
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.instancetypes import InstanceType, InstanceTypeStatus
+from dra_scheduling.model.instancetypes import Failure, InstanceType, InstanceTypeStatus
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
 from dra_scheduling.model.pods import Pod
@@ -27,6 +27,10 @@ from dra_scheduling.wire import KubernetesObject, write_value
 FIRST_EVICTION_PAUSE = 1.0
 LONGEST_EVICTION_PAUSE = 10.0
 MOST_REMEMBERED = 10_000
+ROW_FIELDS = {
+    Failure.DEVICES: ("deviceFailures", "retryAfter"),
+    Failure.REGISTRATION: ("registrationFailures", "registrationRetryAfter"),
+}
 
 
 class Blocked(msgspec.Struct, frozen=True):
@@ -72,8 +76,9 @@ class Writer:
         await self._patch(NODE_CLAIMS, claim, {"status": status}, "status")
 
     async def change_type(self, value: InstanceType, step: ChangeType) -> None:
-        """Write how often in a row a type has failed."""
-        status = {"deviceFailures": step.failures, "retryAfter": step.retry_after or None}
+        """Write how often in a row a type has failed at something."""
+        count, until = ROW_FIELDS[step.failure]
+        status = {count: step.failures, until: step.retry_after or None}
         await self._patch(INSTANCE_TYPES, value, {"status": status}, "status")
 
     async def show_type(self, value: InstanceType, status: InstanceTypeStatus) -> None:

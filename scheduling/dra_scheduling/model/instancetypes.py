@@ -1,5 +1,7 @@
 """InstanceTypes (dra-scheduler.dev/v1alpha1): a kind of machine, with the devices that its drivers will publish."""
 
+from enum import Enum, auto
+
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import LabelRequirement
@@ -91,6 +93,13 @@ class InstanceTypeSpec(Value, frozen=True):
     devices: InstanceDevices = InstanceDevices()
 
 
+class Failure(Enum):
+    """What machines may fail at: to become a node, or to have their devices published there."""
+
+    REGISTRATION = auto()
+    DEVICES = auto()
+
+
 class DriverDevices(Value, frozen=True):
     """How many devices a driver has on the machine."""
 
@@ -110,6 +119,16 @@ class InstanceTypeStatus(Value, frozen=True):
     """How often in a row a node of the type did not publish the devices that it was to have."""
     retry_after: str = ""
     """Until when no node of the type is made for pods with devices (RFC 3339, UTC)."""
+    registration_failures: int = 0
+    """How often in a row a machine of the type did not become a node."""
+    registration_retry_after: str = ""
+    """Until when no node of the type is made at all (RFC 3339, UTC)."""
+
+    def row(self, failure: Failure) -> tuple[int, str]:
+        """Return how often in a row machines have failed at that, and until when the type rests therefore."""
+        if failure is Failure.REGISTRATION:
+            return self.registration_failures, self.registration_retry_after
+        return self.device_failures, self.retry_after
 
 
 class InstanceType(Value, frozen=True):

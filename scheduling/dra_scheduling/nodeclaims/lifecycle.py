@@ -13,10 +13,17 @@ from dra_scheduling.instancetypes import Expanded
 from dra_scheduling.inventory.poolchecks import requirement_faults
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.conditions import Condition, condition_of, with_condition
-from dra_scheduling.model.instancetypes import InstanceType
+from dra_scheduling.model.instancetypes import Failure, InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Node
+from dra_scheduling.nodeclaims.failures import (
+    LAUNCH_TIMEOUT,
+    REGISTRATION_TIMEOUT,
+    failed,
+    has_failed,
+    succeeded,
+)
 from dra_scheduling.nodeclaims.gate import TIMEOUT, shut_by
 from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
 from dra_scheduling.nodeclaims.names import (
@@ -33,7 +40,7 @@ from dra_scheduling.nodeclaims.names import (
 )
 from dra_scheduling.nodeclaims.nodeslices import NodeSlices
 from dra_scheduling.nodeclaims.poolstatus import validation
-from dra_scheduling.nodeclaims.promises import MISSING, compared, failed, succeeded
+from dra_scheduling.nodeclaims.promises import MISSING, compared
 from dra_scheduling.nodeclaims.steps import ChangeNode, ChangeStatus, Delete, Notice, Protect, Step, Wait
 from dra_scheduling.nodeclaims.times import seconds_of, time_of
 
@@ -84,7 +91,9 @@ def next_step(at: Situation) -> Step:
         return _launching(at, launched)
     initialized = claim.condition(INITIALIZED)
     if initialized is not None and initialized.status == "False":
-        return _given_up(at)
+        return _given_up(at, Failure.DEVICES)
+    if has_failed(claim, Failure.REGISTRATION):
+        return _given_up(at, Failure.REGISTRATION)
     if len(at.nodes) != 1:
         return _without_node(at, launched, is_registered=_holds(claim, REGISTERED))
     return _with_node(at, at.nodes[0])
@@ -95,6 +104,8 @@ def _with_node(at: Situation, node: Node) -> Step:
     is_new = not _holds(at.claim, REGISTERED) or REGISTERED_LABEL not in node.metadata.labels
     if is_new and (registration := _registration(at.claim, node)) is not None:
         return registration
+    if at.instance_type is not None and (better := succeeded(at.instance_type, at.claim, Failure.REGISTRATION)):
+        return better
     return _settled(at, node) if _holds(at.claim, INITIALIZED) else _initializing(at, node)
 
 
@@ -114,13 +125,15 @@ def gate_begins(claim: NodeClaim, node: Node) -> float:
 
 def _launching(at: Situation, launched: Condition | None) -> Step:
     if launched is not None and launched.status == "False":
+        if launched.reason == LAUNCH_TIMEOUT:
+            return Delete()
         return Delete(notices=(Notice(reason="LaunchFailed", message=launched.message or launched.reason),))
     deadline = seconds_of(at.claim.metadata.creation_timestamp) + at.deadlines.launch
     if not at.is_over(deadline):
         faults = tuple(requirement_faults(at.claim.spec.requirements, {}, "spec.requirements"))
         return (_shown(at, (validation(faults),)) if faults else None) or Wait(until=time_of(deadline))
-    message = f"no provider has launched it within {at.deadlines.launch:g} s"
-    return Delete(notices=(Notice(reason="LaunchTimeout", message=message),))
+    # Said before it is done, so that its pods are not planned for as if nothing had been wrong.
+    return _late(at, LAUNCHED, LAUNCH_TIMEOUT, f"no provider has launched it within {at.deadlines.launch:g} s")
 
 
 def _without_node(at: Situation, launched: Condition, *, is_registered: bool) -> Step:
@@ -134,7 +147,7 @@ def _without_node(at: Situation, launched: Condition, *, is_registered: bool) ->
     deadline = begun + at.deadlines.registration
     if at.is_over(deadline):
         message = f"no node has registered within {at.deadlines.registration:g} s of the launch"
-        return Delete(notices=(Notice(reason="RegistrationTimeout", message=message),))
+        return _late(at, REGISTERED, REGISTRATION_TIMEOUT, message)
     machine = f"provider id {at.claim.status.provider_id}"
     reason, message = NOT_FOUND, f"no node with {machine} is there yet"
     if at.nodes:
@@ -142,6 +155,11 @@ def _without_node(at: Situation, launched: Condition, *, is_registered: bool) ->
         reason, message = SEVERAL, f"nodes {names} have {machine}"
     found = _shown(at, (Condition(type=REGISTERED, status="Unknown", reason=reason, message=message),))
     return found or Wait(until=time_of(deadline))
+
+
+def _late(at: Situation, kind: str, reason: str, message: str) -> Step:
+    late = Condition(type=kind, status="False", reason=reason, message=message)
+    return _shown(at, (late,), notices=(Notice(reason=reason, message=message),)) or Wait()
 
 
 def _registration(claim: NodeClaim, node: Node) -> ChangeNode | None:
@@ -211,9 +229,9 @@ def _settled(at: Situation, node: Node) -> Step:
     counted = None
     if said is not None and at.instance_type is not None:
         if said.is_true:
-            counted = succeeded(at.instance_type, at.claim)
+            counted = succeeded(at.instance_type, at.claim, Failure.DEVICES)
         elif said.reason == MISSING:
-            counted = failed(at.instance_type, at.claim, at.now)
+            counted = failed(at.instance_type, at.claim, Failure.DEVICES, at.now)
     return counted or _compared_later(at, node, said) or Wait()
 
 
@@ -238,9 +256,9 @@ def _complaints(found: Condition | None) -> tuple[Notice, ...]:
     return () if found is None or found.is_true else (Notice(reason=found.reason, message=found.message),)
 
 
-def _given_up(at: Situation) -> Step:
+def _given_up(at: Situation, failure: Failure) -> Step:
     if at.instance_type is not None:
-        counted = failed(at.instance_type, at.claim, at.now)
+        counted = failed(at.instance_type, at.claim, failure, at.now)
         if counted is not None:
             return counted
     return Delete()

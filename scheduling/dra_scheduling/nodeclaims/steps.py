@@ -3,6 +3,7 @@
 import msgspec
 
 from dra_scheduling.model.base import OwnerReference
+from dra_scheduling.model.instancetypes import Failure
 from dra_scheduling.model.nodeclaims import NodeClaimStatus
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Pod
@@ -46,9 +47,10 @@ class ChangeStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeType(msgspec.Struct, frozen=True, kw_only=True):
-    """How often in a row nodes of an InstanceType had not their devices, and until when none is made for devices."""
+    """How often in a row machines of an InstanceType have failed at something, and until when it rests therefore."""
 
     name: str
+    failure: Failure
     failures: int
     retry_after: str
     notices: tuple[Notice, ...] = ()

@@ -8,6 +8,7 @@ from dra_scheduling.candidates import Candidate
 from dra_scheduling.inventory.machines import MachineTable
 from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.pools import NodePlace
+from dra_scheduling.provisioning.rests import Rests
 from dra_scheduling.requirements import Requirements
 
 
@@ -24,7 +25,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """What does not change of a host while pods are added to it.
 
     `min_values` are how many values of a label have to remain possible. `node` is set where a node exists.
-    `distrusted` are machines that pods with devices cannot rely on for the time being.
+    `rests` are machines that pods cannot rely on for the time being.
     """
 
     name: str
@@ -34,7 +35,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     taints: tuple[Taint, ...] = ()
     min_values: tuple[tuple[str, int], ...] = ()
     node: NodePlace | None = None
-    distrusted: int = 0
+    rests: Rests = Rests()
 
     def candidate(self, requirements: Requirements, types: int) -> Candidate:
         """Return the host as the allocator is asked about it, for these types of its table."""

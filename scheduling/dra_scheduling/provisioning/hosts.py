@@ -13,12 +13,8 @@ from dra_scheduling.inventory import MachineTable, nominees_of, requested_driver
 from dra_scheduling.inventory.replacements import is_replacement
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.instancetypes import INSTANCE_TYPE_LABEL, InstanceType
-from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.instancetypes import Failure
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodeclaims.names import is_own
-from dra_scheduling.nodeclaims.promises import has_failed, is_counted
-from dra_scheduling.nodeclaims.times import seconds_of
 from dra_scheduling.nodefit.ports import HostPort
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
@@ -27,6 +23,7 @@ from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.inflight import planned_nodes
 from dra_scheduling.provisioning.ofnode import OfNode
 from dra_scheduling.provisioning.plannednode import Effort, Market, PlannedNode, Seat
+from dra_scheduling.provisioning.rests import Resting, Rests
 from dra_scheduling.provisioning.situation import Situation
 from dra_scheduling.reasons import Refusal
 from dra_scheduling.requirements import Requirements
@@ -43,14 +40,10 @@ class Hosts:
     def __init__(self, cluster: Cluster, budget: Budget, now: str, situation: Situation) -> None:
         self._cluster = cluster
         self._situation = situation
-        self._now = seconds_of(now)
+        self._resting = Resting(cluster, now)
         self._owed: dict[str, list[Asked]] = {}
         self._owing: dict[ObjectKey, str] = {}
         self._claims: dict[str, list[ObjectKey]] = {}
-        self._failed: dict[str, list[NodeClaim]] = {}
-        for claim in cluster.inventory.claims.values():
-            if is_own(claim) and has_failed(claim):
-                self._failed.setdefault(claim.metadata.labels.get(INSTANCE_TYPE_LABEL, ""), []).append(claim)
         published = Published(cluster.pools, situation.ready)
         allocator = CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning)
         of_node = OfNode(cluster, allocator) if cluster.features.has(NODE_ALLOCATABLE) else None
@@ -64,9 +57,11 @@ class Hosts:
         )
         self.all: list[PlannedNode] = list(_emptying(cluster, situation))
         for host in planned_nodes(cluster, situation.in_flight):
-            distrusted = self.distrusted(host.ground.table)
-            if distrusted:
-                host.ground = msgspec.structs.replace(host.ground, distrusted=distrusted)
+            # What has become a node has registered, whatever others of its type did.
+            failures = tuple(Failure) if host.ground.node is None else (Failure.DEVICES,)
+            rests = self._resting.of(host.ground.table, failures)
+            if rests.every:
+                host.ground = msgspec.structs.replace(host.ground, rests=rests)
             self._remember_nominated(host)
             self.all.append(host)
         self._shares_devices = any(True for _ in cluster.pools.wide())
@@ -122,24 +117,9 @@ class Hosts:
                         found.update(use.device.driver for use in served.uses if use.is_template)
         return frozenset(found)
 
-    def distrusted(self, table: MachineTable) -> int:
-        """Return the machines that have failed to publish their devices and are not to be tried again yet."""
-        mask = 0
-        for number, machine in enumerate(table.machines):
-            value = self._cluster.inventory.instance_type(machine.instance_type)
-            if value is not None and self._is_distrusted(value):
-                mask |= 1 << number
-        return mask
-
-    def _is_distrusted(self, value: InstanceType) -> bool:
-        rest = value.status.retry_after
-        if rest and seconds_of(rest) > self._now:
-            return True
-        # That a machine failed is written first, and what it means for its type then.
-        return any(
-            value.belongs_to(claim.spec.node_class_ref.name) and not is_counted(value, claim)
-            for claim in self._failed.get(value.instance_type, ())
-        )
+    def rests(self, table: MachineTable) -> Rests:
+        """Return the machines that have failed lately and are not to be tried again yet."""
+        return self._resting.of(table)
 
     def _remember_nominated(self, host: PlannedNode) -> None:
         claim = self._cluster.inventory.claims[host.ground.name]

@@ -12,8 +12,11 @@ from dra_scheduling.inventory import Machine, MachineOffering, MachineTable, Poo
 from dra_scheduling.inventory.replacements import is_replacement, is_to_go
 from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.inventory.templates import required
+from dra_scheduling.model.instancetypes import Failure
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
+from dra_scheduling.nodeclaims.failures import LAUNCH_TIMEOUT
+from dra_scheduling.nodeclaims.failures import has_failed as failed_at
 from dra_scheduling.nodeclaims.names import is_own
 from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.plannednode import PlannedNode
@@ -74,12 +77,19 @@ def as_promised(cluster: Cluster, claim: NodeClaim) -> PlannedNode | None:
 
 def has_failed(claim: NodeClaim) -> bool:
     """Whether it is known that the NodeClaim never becomes a node that pods can use."""
-    return any(one.type in ENDED and one.status == "False" for one in claim.status.conditions)
+    is_ended = any(one.type in ENDED and one.status == "False" for one in claim.status.conditions)
+    return is_ended or failed_at(claim, Failure.REGISTRATION)
 
 
 def was_never_launched(claim: NodeClaim) -> bool:
-    """Whether no machine was to be had for the NodeClaim: it counts towards no limit, as others that failed do."""
+    """Whether no machine was to be had for the NodeClaim."""
     return any(one.type == LAUNCHED and one.status == "False" for one in claim.status.conditions)
+
+
+def has_no_machine(claim: NodeClaim) -> bool:
+    """Whether there is none for sure: it counts towards no limit, as others that failed do."""
+    said = claim.condition(LAUNCHED)
+    return said is not None and said.status == "False" and said.reason != LAUNCH_TIMEOUT
 
 
 def in_flight(cluster: Cluster) -> tuple[NodeClaim, ...]:

@@ -8,7 +8,7 @@ from dra_scheduling.inventory.supply import in_base_units
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import NODE_POOL_LABEL
 from dra_scheduling.pools.selections import SelectorText, selection, wish
-from dra_scheduling.provisioning.inflight import was_never_launched
+from dra_scheduling.provisioning.inflight import has_no_machine
 from dra_scheduling.provisioning.plannednode import PlannedNode
 
 NODES = "nodes"
@@ -73,7 +73,7 @@ class Limits:
     def _is_to_count(self, template: PoolTemplate, claim: NodeClaim) -> bool:
         if self._without is not None and claim.status.node_name not in self._without_nodes:
             return False
-        return claim.metadata.labels.get(NODE_POOL_LABEL) == template.name and not was_never_launched(claim)
+        return claim.metadata.labels.get(NODE_POOL_LABEL) == template.name and not has_no_machine(claim)
 
     def _amounts_of(self, template: PoolTemplate, claim: NodeClaim, table: MachineTable) -> dict[str, int]:
         types = table.named(self._chosen(claim))

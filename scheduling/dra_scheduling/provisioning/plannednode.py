@@ -137,13 +137,13 @@ class PlannedNode:
         requirements = self._narrowed(variant, asked)
         if isinstance(requirements, Refusal):
             return requirements
-        types = self._offered(self.types, requirements)
-        if not types:
+        offered = self._offered(self.types, requirements)
+        if not offered:
             return self._nothing_offered(variant)
+        types = self.ground.rests.left(offered, has_devices=asked.shape.has_devices)
+        if isinstance(types, Refusal):
+            return types
         if asked.shape.has_devices:
-            types &= ~self.ground.distrusted
-            if not types:
-                return _refusal("DevicesNotPublished", "its instance types have failed to publish their devices lately")
             types &= ~self._after_daemons(market).contested_within(requirements)
             if not types:
                 return _refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")

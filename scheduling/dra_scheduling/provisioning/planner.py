@@ -12,23 +12,25 @@ import msgspec
 from dra_scheduling.allocation.budget import Budget
 from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import MachineTable, PoolTemplate
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.outcomes import OutOfBudget, Unschedulable
-from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
 from dra_scheduling.provisioning.asked import Asked
 from dra_scheduling.provisioning.asking import ask
 from dra_scheduling.provisioning.ground import Ground, Origin
 from dra_scheduling.provisioning.hosts import Hosts
-from dra_scheduling.provisioning.inflight import as_promised, in_vain, keeper_of
+from dra_scheduling.provisioning.inflight import keeper_of
 from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.provisioning.nodeclaims import claim_name, extended, written
 from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
 from dra_scheduling.provisioning.plannednode import Market, PlannedNode, Seat
+from dra_scheduling.provisioning.rests import REASONS, Rests
 from dra_scheduling.provisioning.situation import Situation
 from dra_scheduling.provisioning.speakers import NODE_POOL, Speaker, told
+from dra_scheduling.provisioning.unusable import unusable_pools
+from dra_scheduling.provisioning.vain import made_in_vain
 from dra_scheduling.provisioning.wishes import Variant
 from dra_scheduling.reasons import SHOWN_REASONS, Refusal, Wake, fold, told_once
 from dra_scheduling.resources import CPU, PODS
@@ -123,7 +125,7 @@ class Planner:
                 nominations.append(Nomination(pod=pod, node_claim=kept.name))
                 continue
             found = ask(self._cluster, pod, self._situation.replanning)
-            wrong = found if isinstance(found, Refusal) else self._in_vain(found)
+            wrong = found if isinstance(found, Refusal) else made_in_vain(self._cluster, found, self._hosts.market)
             if wrong is not None:
                 refused.append(_unplaced(pod, (wrong,)))
             elif isinstance(found, Asked):
@@ -170,25 +172,7 @@ class Planner:
             )
             if found is not None:
                 return found
-        return tried.told() or (NO_NODE_POOL,)
-
-    def _in_vain(self, asked: Asked) -> Refusal | None:
-        """Return that a node made for the pod is of no use to it, where another one is promised to be no different.
-
-        What keeps the pod from that node would keep it from the next one: what is published is not what was promised.
-        Where the promise has changed, or does not hold for the pod any more, there is another node to plan.
-        """
-        market = self._hosts.market
-        for claim, node in in_vain(self._cluster, asked.pod):
-            host = as_promised(self._cluster, claim)
-            market.effort.of_pod = 0
-            if host is None:
-                continue
-            is_taken = any(isinstance(host.consider(asked, one, market), Seat) for one in asked.variants)
-            host.let_go(market)
-            if is_taken:
-                return _made_in_vain(claim, node)
-        return None
+        return (*unusable_pools(self._cluster, asked), *tried.told()) or (NO_NODE_POOL,)
 
     def _on_known_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         self._hosts.replay_for(asked)
@@ -250,9 +234,22 @@ class Planner:
                 return nomination
             if isinstance(seat, Refusal):
                 if isinstance(host, PlannedNode):
+                    seat = self._beside_rests(host, asked, variant, seat)
                     host.let_go(self._hosts.market)
                 tried.refusals[number, speaker] = seat
         return None
+
+    def _beside_rests(self, host: PlannedNode, asked: Asked, variant: Variant, refusal: Refusal) -> Refusal:
+        """Return the refusal with the types that would serve the pod if they had not failed lately."""
+        rests, has_devices = host.ground.rests, asked.shape.has_devices
+        if refusal.reason in REASONS.values() or not rests.among(host.types, has_devices=has_devices):
+            return refusal
+        host.ground = msgspec.structs.replace(host.ground, rests=Rests())
+        seat = host.consider(asked, variant, self._hosts.market)
+        if isinstance(seat, Refusal) or not rests.among(seat.types, has_devices=has_devices):
+            return refusal
+        told = rests.told(seat.types, has_devices=has_devices)
+        return msgspec.structs.replace(refusal, message=f"{refusal.message}, and {told}")
 
     def _new_host(self, template: PoolTemplate, asked: Asked, variant: Variant) -> PlannedNode | Refusal:
         table: MachineTable = self._cluster.inventory.table(template)
@@ -263,7 +260,7 @@ class Planner:
             node_pool=template.name,
             taints=template.taints,
             min_values=template.min_values,
-            distrusted=self._hosts.distrusted(table),
+            rests=self._hosts.rests(table),
         )
         types = self._limits.within(template, table) if table.everything else 0
         host = PlannedNode(ground, template.requirements, types, {})
@@ -312,16 +309,6 @@ def _least_of(asked: Iterable[Asked]) -> Mapping[str, int]:
     """Return what each of these pods takes at least."""
     requests = [one.shape.requests for one in asked]
     return {name: min((one.get(name) for one in requests), default=0) for name in (CPU, "memory", PODS)}
-
-
-def _made_in_vain(claim: NodeClaim, node: Node) -> Refusal:
-    kind = claim.metadata.labels.get(INSTANCE_TYPE_LABEL, "its type")
-    return Refusal(
-        reason="NodeDoesNotHelp",
-        message=f"node {node.name} was made for it, stands empty, and does not take it: "
-        f"compare what its drivers publish with InstanceType {kind}",
-        wake=Wake.SUPPLY | Wake.NODE | Wake.SLICES | Wake.DEVICES,
-    )
 
 
 def _supply(reason: str, message: str) -> Refusal:

@@ -20,6 +20,7 @@ from dra_scheduling.provisioning.limits import Limits
 from dra_scheduling.provisioning.outcomes import Nomination
 from dra_scheduling.provisioning.plannednode import PlannedNode, Seat
 from dra_scheduling.provisioning.planner import Planner, PlanOptions
+from dra_scheduling.provisioning.rests import refusal_of
 from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold
 from dra_scheduling.requirements import Requirement, Requirements
 from dra_scheduling.resources import Resources, amount_text
@@ -136,15 +137,14 @@ class Surveyor:
         """Yield what each type of the NodePool's node class says, by name."""
         table = self._cluster.inventory.table(template)
         within = self._limits.within(template, table)
-        distrusted = self._planner.hosts.distrusted(table) if self._asked.shape.has_devices else 0
+        rests = self._planner.hosts.rests(table)
         for number, machine in enumerate(table.machines):
             bit = 1 << number
             of_pool = []
             if not bit & within:
                 of_pool.append(_refusal("LimitReached", "the limits of the NodePool leave no room for it"))
-            if bit & distrusted:
-                text = "its nodes have failed to publish their devices lately"
-                of_pool.append(_refusal("DevicesNotPublished", text))
+            if resting := rests.among(bit, has_devices=self._asked.shape.has_devices):
+                of_pool.append(refusal_of(resting, "its nodes"))
             yield self._view(template, table, bit, machine, of_pool)
         yield from self._left_out(template, {machine.name for machine in table.machines})
 

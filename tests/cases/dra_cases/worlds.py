@@ -141,7 +141,7 @@ def node_claim(name: str, said: Json) -> Json:
         "nodeName": said.get("node", ""),
         "providerID": said.get("machine", ""),
         "capacity": amounts(said.get("has", {})),
-        "conditions": [{"type": kind, "status": str(value)} for kind, value in said.get("conditions", {}).items()],
+        "conditions": [_condition(kind, value) for kind, value in said.get("conditions", {}).items()],
     }
     gone = {"deletionTimestamp": SOON} if said.get("deleting") else {}
     return made(
@@ -279,3 +279,10 @@ MAKERS = {
     "nodes": node,
     "nodeclaims": node_claim,
 }
+
+
+def _condition(kind: str, value: object) -> Json:
+    """A condition with that status; any other word is why it is `False`."""
+    if str(value) in {"True", "False", "Unknown"}:
+        return {"type": kind, "status": str(value)}
+    return {"type": kind, "status": "False", "reason": str(value)}

@@ -9,7 +9,7 @@ from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.nominations import REQUESTED_DRIVERS
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
-from dra_scheduling.model.instancetypes import InstanceDevices, InstanceType
+from dra_scheduling.model.instancetypes import Failure, InstanceDevices, InstanceType
 from dra_scheduling.model.nodeclaims import (
     NodeClaim,
     NodeClaimResources,
@@ -145,7 +145,10 @@ def test_a_claim_waits_for_its_provider_no_longer_than_its_time() -> None:
     fresh = replace(claim(), status=NodeClaimStatus())
 
     assert next_step(situation(fresh)) == Wait(until="2026-01-01T00:05:00Z")
-    assert told(next_step(situation(fresh, now="2026-01-01T00:05:00Z"))) == ["LaunchTimeout"]
+    late = next_step(situation(fresh, now="2026-01-01T00:05:00Z"))
+    assert isinstance(late, ChangeStatus)
+    assert (said(late, "Launched"), told(late)) == (("False", "LaunchTimeout"), ["LaunchTimeout"])
+    assert next_step(situation(replace(fresh, status=late.status))) == Delete()
 
 
 def test_a_claim_that_nobody_can_launch_says_what_is_wrong_with_it() -> None:
@@ -172,7 +175,57 @@ def test_a_machine_without_a_node_is_told_and_then_given_up() -> None:
     told_already = replace(claim(), status=step.status)
 
     assert next_step(situation(told_already)) == Wait(until="2026-01-01T00:15:10Z")
-    assert told(next_step(situation(told_already, now=LATE))) == ["RegistrationTimeout"]
+    late = next_step(situation(told_already, now=LATE))
+    assert told(late) == ["RegistrationTimeout"]
+    assert said(late, "Registered") == said(late, "Ready") == ("False", "RegistrationTimeout")
+
+
+def given_up() -> NodeClaim:
+    return claim(condition("Registered", "False", reason="RegistrationTimeout"))
+
+
+def resting(failures: int, until: str) -> InstanceType:
+    """The type after machines of it have not become nodes."""
+    return replace(TYPE, status=replace(TYPE.status, registration_failures=failures, registration_retry_after=until))
+
+
+def test_a_machine_that_never_registers_is_counted_once_and_then_its_claim_goes() -> None:
+    counted = next_step(situation(given_up(), kind=TYPE))
+    assert isinstance(counted, ChangeType)
+    assert (counted.failure, counted.failures) == (Failure.REGISTRATION, 1)
+    assert counted.retry_after == "2026-01-01T00:06:00Z"
+    assert told(counted) == ["RegistrationFailure"]
+
+    after = next_step(situation(given_up(), now=LATE, kind=resting(1, counted.retry_after)))
+
+    assert after == Delete()
+    assert next_step(situation(given_up())) == Delete()
+
+
+def test_a_node_that_comes_after_the_claim_was_given_up_changes_nothing() -> None:
+    assert next_step(situation(given_up(), machine(labels={}))) == Delete()
+
+
+def test_every_machine_in_a_row_that_never_registers_doubles_the_pause() -> None:
+    step = next_step(situation(given_up(), kind=resting(2, time_of(600.0))))
+
+    assert isinstance(step, ChangeType)
+    assert (step.failures, step.retry_after) == (3, time_of(1_767_225_660 + 1200))
+
+
+def test_a_node_that_registers_ends_the_row_of_those_that_did_not_whatever_its_devices_do() -> None:
+    before, after = resting(1, "2026-01-01T00:05:19Z"), resting(1, "2026-01-01T00:05:20Z")
+
+    ended = next_step(situation(registered(), machine(), kind=before))
+
+    assert ended == ChangeType(name="t", failure=Failure.REGISTRATION, failures=0, retry_after="")
+    assert not isinstance(next_step(situation(registered(), machine(), kind=after)), ChangeType)
+
+
+def test_what_others_say_of_a_registration_is_no_failure() -> None:
+    others = claim(condition("Registered", "False", reason="MultipleNodesFound"))
+
+    assert not isinstance(next_step(situation(others, kind=TYPE)), ChangeType | Delete)
 
 
 def test_two_nodes_of_one_machine_are_nobody() -> None:
@@ -356,7 +409,9 @@ def test_a_node_with_its_devices_ends_a_row_of_failures() -> None:
         for time in ("2026-01-01T00:05:30Z", "2026-01-01T00:06:30Z")
     )
 
-    assert next_step(situation(ready, opened, kind=before)) == ChangeType(name="t", failures=0, retry_after="")
+    assert next_step(situation(ready, opened, kind=before)) == ChangeType(
+        name="t", failure=Failure.DEVICES, failures=0, retry_after=""
+    )
     assert next_step(situation(ready, opened, kind=after)) == Wait()
 
 
