@@ -22,11 +22,16 @@ from dra_scheduling.pools import NodePlace
 
 ZONE = "topology.kubernetes.io/zone"
 ZONES = ("a", "b", "c")
+ELSEWHERE = "d"
+"""A zone of which no device says that it is reached from there; those that every node reaches are."""
 KIND = 'device.attributes["a"].kind == 1'
 
 
 class Device(Struct, frozen=True):
-    """A device as the oracle sees it. `zones` are those it is reached from, None for a template of the type."""
+    """A device as the oracle sees it. `zones` are those it is reached from, None for a template of the type.
+
+    All of `ZONES` stands for every node.
+    """
 
     name: str
     driver: str
@@ -46,7 +51,7 @@ class World(Struct, frozen=True):
 
     @property
     def zones(self) -> tuple[str, ...]:
-        return self.needs or ZONES
+        return self.needs or (*ZONES, ELSEWHERE)
 
 
 def written(device: Device) -> Json:
@@ -83,9 +88,8 @@ def case_of(world: World) -> Json:
 
 
 def visible(world: World, type_name: str, zone: str) -> list[Device]:
-    return [one for one in world.published if one.zones is not None and zone in one.zones] + list(
-        world.types[type_name]
-    )
+    published = (one for one in world.published if one.zones == ZONES or zone in (one.zones or ()))
+    return [*published, *world.types[type_name]]
 
 
 def selected(asked: tuple[str, int, bool], devices: list[Device]) -> list[Device]:
