@@ -49,16 +49,21 @@ def _run(nodes: int) -> Decisions:
     started = time.perf_counter()
     for item in (*objects, *pods):
         cluster.apply(item)
-    built, used = time.perf_counter(), time.process_time()
+    taken_in = time.perf_counter() - started
+    # What the operator does after it has listed everything.
+    gc.collect()
+    gc.freeze()
+    started, used = time.perf_counter(), time.process_time()
     result = schedule(cluster, cluster.pending())
-    ended, used = time.perf_counter(), time.process_time() - used
+    elapsed, used = time.perf_counter() - started, time.process_time() - used
+    gc.unfreeze()
     return Decisions(
         nodes=nodes,
         placed=sum(isinstance(outcome, Assignment) for outcome in result.outcomes),
-        pods_per_second=PODS / (ended - built),
+        pods_per_second=PODS / elapsed,
         pods_per_cpu_second=PODS / used,
         search_steps=result.search_steps,
-        build_seconds=built - started,
+        build_seconds=taken_in,
     )
 
 
