@@ -22,6 +22,7 @@ from dra_scheduling.wire import KINDS, InvalidObjectError, KubernetesObject, key
 
 Raw = Mapping[str, Any]
 PodRefused = Callable[[Pod, str, str], None]
+SupplyRefused = Callable[[Kind, Raw, str], None]
 
 INVALID_REASON = "InvalidObject"
 MAX_REMEMBERED = 10_000
@@ -54,12 +55,19 @@ class Listener(Protocol):
 class BadInput:
     """Says on an unusable object what is wrong with it, once for each problem.
 
-    `pod_refused` is told of pods besides, since people look for the reason in their conditions.
+    `pod_refused` is told of pods besides, and `supply_refused` of every object, since people look for the reason in
+    conditions.
     """
 
-    def __init__(self, recorder: Recorder, pod_refused: PodRefused | None = None) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        pod_refused: PodRefused | None = None,
+        supply_refused: SupplyRefused | None = None,
+    ) -> None:
         self._recorder = recorder
         self._pod_refused = pod_refused
+        self._supply_refused = supply_refused
         self._told: OrderedDict[str, str] = OrderedDict()
 
     def has_told(self, uid: str) -> bool:
@@ -71,6 +79,8 @@ class BadInput:
         resource, metadata = BY_KIND[kind], raw["metadata"]
         INVALID_OBJECTS.labels(resource.plural).inc()
         uid, problem = str(metadata.get("uid")), f"{error.path}: {error.problem}"
+        if self._supply_refused is not None:
+            self._supply_refused(kind, raw, problem.removeprefix("$."))
         if self._told.get(uid) == problem:
             return
         self._told[uid] = problem

@@ -17,7 +17,7 @@ from dra_operator.binder import BinderRole, EventReport
 from dra_operator.cache import Cache
 from dra_operator.client import HttpApi
 from dra_operator.events import Recorder
-from dra_operator.intake import BadInput, Intake, PodRefused
+from dra_operator.intake import BadInput, Intake, PodRefused, SupplyRefused
 from dra_operator.kinds import Kind, Resource
 from dra_operator.kwok.role import KwokRole
 from dra_operator.leader import Election, Leadership
@@ -171,7 +171,7 @@ class Runtime:
                 continue
             self._leaderships[role] = leadership
             self._roles[role] = running
-        bad_input = BadInput(recorder, self._pod_refused())
+        bad_input = BadInput(recorder, self._pod_refused(), self._supply_refused())
         advice = Advice(recorder, self.view.pool_problem)
         self._intake = Intake(self.cache, self.watches, bad_input, (self.view, advice, *self._roles.values()))
         api.learn = self._intake.learn
@@ -219,6 +219,10 @@ class Runtime:
     def _pod_refused(self) -> PodRefused | None:
         scheduler = self._roles.get(Role.SCHEDULER)
         return scheduler.refused if isinstance(scheduler, SchedulerRole) else None
+
+    def _supply_refused(self) -> SupplyRefused | None:
+        keeper = self._roles.get(Role.NODECLAIMS)
+        return keeper.refused if isinstance(keeper, NodeClaimsRole) else None
 
     async def _until_served(self, api: HttpApi) -> None:
         """Wait for a cluster that has every kind: Kopf looks for them only once."""

@@ -215,6 +215,27 @@ def test_a_bad_pool_says_what_is_wrong_and_harms_no_other(machines: Machines) ->
     machines.until(machines.up("n"), "Ready", "True")
 
 
+def test_amounts_that_nobody_can_read_are_named_where_people_look_until_they_are_mended(machines: Machines) -> None:
+    machines.instance_type()
+    machines.node_pool()
+    machines.until(machines.type, "Valid", "True", resource=TYPES)
+    machines.until(machines.pool, "Ready", "True", resource=POOLS)
+    change(machines, price="1e400", limit="1e400")
+    machines.until(machines.type, "Valid", "False", "", "spec.offerings[0].price", resource=TYPES)
+    machines.until(machines.pool, "ValidationSucceeded", "False", "", "spec.limits", resource=POOLS)
+    machines.until(machines.pool, "Ready", "False", resource=POOLS)
+    change(machines, price="1", limit="8")
+
+    machines.until(machines.type, "Valid", "True", resource=TYPES)
+    machines.until(machines.pool, "Ready", "True", resource=POOLS)
+
+
+def change(machines: Machines, *, price: str, limit: str) -> None:
+    """Lets the type have a price, and the pool a limit."""
+    machines.api.patch(path_of(TYPES, machines.type), {"spec": {"offerings": [{"zone": "a", "price": price}]}})
+    machines.api.patch(path_of(POOLS, machines.pool), {"spec": {"limits": {"cpu": limit}}})
+
+
 def test_pools_and_types_show_what_they_have(machines: Machines) -> None:
     machines.instance_type(count=3)
     machines.node_pool()

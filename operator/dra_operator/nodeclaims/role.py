@@ -1,19 +1,21 @@
 """The role `nodeclaims`: events name the objects that are to be looked at, workers look and take one step each time."""
 
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dra_operator.api import timestamp
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
+from dra_operator.kinds import Kind
 from dra_operator.kube.ports import Requests
 from dra_operator.leader import Leadership
 from dra_operator.nodeclaims.lasting import is_all_seen, is_lasting
 from dra_operator.nodeclaims.places import Places
 from dra_operator.nodeclaims.podevents import PodEvents
 from dra_operator.nodeclaims.stepping import Stepper
+from dra_operator.nodeclaims.unusable import Unusable
 from dra_operator.nodeclaims.writer import Writer
 from dra_operator.settings import NodeClaimsMode, Settings
 from dra_operator.sight import BEHIND_SECONDS, Sight
@@ -60,6 +62,9 @@ class Task(NamedTuple):
     name: str
 
 
+SUBJECTS: dict[Kind, Subject] = {NodeClaim: Subject.CLAIM, NodePool: Subject.POOL, InstanceType: Subject.TYPE}
+
+
 class NodeClaimsRole:
     """Everything that the role is made of. Lives on the event loop."""
 
@@ -81,9 +86,12 @@ class NodeClaimsRole:
         self._queue: WorkQueue[Task] = WorkQueue("nodeclaims")
         self._sight = Sight(requests, cache)
         self._stepper = Stepper(self._writer, recorder, time.monotonic)
+        self._unusable: dict[Task, Unusable] = {}
 
     def changed(self, value: KubernetesObject) -> None:
         """Have everything looked at that the object concerns."""
+        if (subject := SUBJECTS.get(type(value))) is not None:
+            self._unusable.pop(Task(subject, value.metadata.name), None)
         self._concern(value, self._places.changed(value))
         match value:
             case NodeClaim():
@@ -106,7 +114,8 @@ class NodeClaimsRole:
         self._concern(value, self._places.removed(value))
         match value:
             case NodeClaim():
-                self._queue.forget(Task(Subject.CLAIM, value.name))
+                if Task(Subject.CLAIM, value.name) not in self._unusable:
+                    self._queue.forget(Task(Subject.CLAIM, value.name))
                 self._pool_concerned(value)
             case Pod():
                 self._pods_moved(self._pod_events.removed(key_of(value)))
@@ -120,6 +129,16 @@ class NodeClaimsRole:
             case _:
                 pass
 
+    def refused(self, kind: Kind, raw: Mapping[str, Any], problem: str) -> None:
+        """Have it said of an object of ours that it cannot be read."""
+        subject = SUBJECTS.get(kind)
+        value = Unusable(kind=kind, raw=raw, problem=problem)
+        is_ours = value.group == OWN_GROUP and self._mode is NodeClaimsMode.OWN
+        if subject is not None and (is_ours or subject is Subject.TYPE):
+            task = Task(subject, str(raw["metadata"]["name"]))
+            self._unusable[task] = value
+            self._queue.add(task)
+
     def jobs(self) -> tuple[Coroutine[None, None, None], ...]:
         """Return what is to run on the event loop."""
         return tuple(self._queue.work(self._look) for _ in range(WORKERS))
@@ -132,6 +151,8 @@ class NodeClaimsRole:
         for kind, subject in ((NodeClaim, Subject.CLAIM), (NodePool, Subject.POOL), (InstanceType, Subject.TYPE)):
             for value in self._cache.values(kind):
                 self._queue.add(Task(subject, value.metadata.name))
+        for task in self._unusable:
+            self._queue.add(task)
 
     async def stop(self, seconds: float) -> None:
         """Take up nothing more, and end the steps that are under way; what is left the next start finds."""
@@ -139,6 +160,9 @@ class NodeClaimsRole:
 
     async def _look(self, task: Task) -> None:
         if not self._leadership.is_leading:
+            return
+        if task in self._unusable:
+            await self._writer.show_unusable(self._unusable[task], timestamp())
             return
         match task.subject:
             case Subject.CLAIM:

@@ -5,14 +5,16 @@ was derived from. Where a step has been taken already nothing is written.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from dra_binder.errors import ConflictError, MissingError, ThrottledError, UnclearError
 from dra_operator.api import Json
-from dra_operator.kinds import INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, NODES, PODS, Resource
+from dra_operator.kinds import BY_KIND, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, NODES, PODS, Resource
 from dra_operator.kube.ports import MERGE_PATCH, Requests
+from dra_operator.nodeclaims.unusable import Unusable
 from dra_operator.pacing import Clock
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.ids import ObjectKey
@@ -91,6 +93,15 @@ class Writer:
             "cheapestPrice": status.cheapest_price,
         }
         await self._patch(INSTANCE_TYPES, value, {"status": body}, "status")
+
+    async def show_unusable(self, value: Unusable, now: str) -> None:
+        """Say of an object that cannot be read what is wrong with it, unless it says so or has gone."""
+        body = value.patch(now)
+        if body is None:
+            return
+        path = BY_KIND[value.kind].object_path(ObjectKey("", value.raw["metadata"]["name"]), "status")
+        with suppress(MissingError):
+            await self._requests.request("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def show_pool(self, value: NodePool, status: NodePoolStatus) -> None:
         """Write what a pool has. Resources that it has no more are taken out."""
