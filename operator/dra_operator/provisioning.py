@@ -51,6 +51,7 @@ REPLAN_SECONDS = 5.0
 ARRIVAL_SECONDS = 10.0
 # A pod that hangs while it ends may do so for ever.
 OVERDUE_SECONDS = 60.0
+OUTDATED = (-1, -1)
 
 _log = log("provisioning")
 
@@ -84,7 +85,7 @@ class _Said(msgspec.Struct, frozen=True, kw_only=True):
     """What a plan said of a pod that it could not help; it holds until supply changes, and for a while only."""
 
     refused: Unschedulable | OutOfBudget
-    revision: int
+    revision: tuple[int, int]
     since: float
 
 
@@ -172,7 +173,7 @@ class Provisioner:
             # A pod may be seen before the NodePool that was there before it.
             return msgspec.structs.replace(outcome, wake=outcome.wake | Wake.SUPPLY)
         said = self._said.get(uid)
-        if said is not None and said.revision == self._revision and now < said.since + REMEMBERED_SECONDS:
+        if said is not None and self._is_current(said) and now < said.since + REMEMBERED_SECONDS:
             return both(outcome, said.refused)
         until = max(self._arriving.get(uid, 0.0), said.since + REPLAN_SECONDS if said is not None else 0.0)
         if until > now:
@@ -270,6 +271,14 @@ class Provisioner:
         self._revision += 1
         return tuple(one.pod for one in order.nominated), self._cluster.inventory.forget(name)
 
+    def _is_current(self, said: _Said) -> bool:
+        return said.revision == self._revision_for(said.refused)
+
+    def _revision_for(self, refused: Unschedulable | OutOfBudget) -> tuple[int, int]:
+        """Return what changes with the supply of the pod: devices that many nodes reach are there for new ones, too."""
+        has_to_do = refused.wake & (Wake.DEVICES | Wake.SLICES)
+        return self._revision, self._cluster.changes.upheavals if has_to_do else 0
+
     def _gather(self, uid: str, outcome: Unschedulable | OutOfBudget, now: float) -> None:
         if not self._batch:
             self._first = now
@@ -295,7 +304,7 @@ class Provisioner:
         if not changes:
             return
         # What is out of date already is planned for when its time has come.
-        said = [(uid, one.refused) for uid, one in self._said.items() if one.revision == self._revision]
+        said = [(uid, one.refused) for uid, one in self._said.items() if self._is_current(one)]
         for uid, refused in said:
             if may_be_helped(self._cluster, refused.pod, changes):
                 del self._said[uid]
@@ -324,7 +333,7 @@ class Provisioner:
             pod = self._cluster.pod(nominee.key)
             if before and pod is not None:
                 self._arriving[nominee.uid] = now + backoff(before)
-                self._said[nominee.uid] = _Said(refused=not_launched(pod, claim), revision=-1, since=0.0)
+                self._said[nominee.uid] = _Said(refused=not_launched(pod, claim), revision=OUTDATED, since=0.0)
 
     def _is_waiting(self, nominee: Nominee) -> bool:
         pod = self._cluster.pod(nominee.key)
@@ -362,7 +371,7 @@ class Provisioner:
 
     def _remember(self, outcome: Unschedulable, said: Unschedulable | OutOfBudget, now: float) -> Unschedulable:
         uid = outcome.pod.metadata.uid
-        self._said[uid] = _Said(refused=said, revision=self._revision, since=now)
+        self._said[uid] = _Said(refused=said, revision=self._revision_for(said), since=now)
         if any(one.reason == OUT_OF_BUDGET for one in said.reasons):
             # Nothing is proved, and nothing has to change for another answer.
             self._postpone(uid, now + REMEMBERED_SECONDS, outcome)

@@ -18,13 +18,15 @@ class Everything(Enum):
 class ChangeLog:
     """Names of changed nodes, in the order of the changes."""
 
-    __slots__ = ("_base", "_entries", "shared_takes")
+    __slots__ = ("_base", "_entries", "shared_takes", "upheavals")
 
     def __init__(self) -> None:
         self._base = 0
         self._entries: list[str] = []
         self.shared_takes = 0
         """How often a device that many nodes reach was taken: a fit found before is to be verified before use."""
+        self.upheavals = 0
+        """How often any node may have changed, those that are not there yet included."""
 
     @property
     def end(self) -> int:
@@ -41,6 +43,7 @@ class ChangeLog:
         """Note that any node may have changed."""
         self._base += len(self._entries) + 1
         self._entries.clear()
+        self.upheavals += 1
 
     def since(self, cursor: int) -> frozenset[str] | Everything:
         """Return the nodes that changed after the cursor, each once."""

@@ -21,6 +21,7 @@ def test_a_change_of_everything_reaches_readers_that_were_up_to_date() -> None:
     log.everything_changed()
     assert log.since(cursor) is Everything.EVERYTHING
     assert log.since(log.end) == frozenset()
+    assert log.upheavals == 1
 
 
 def test_a_long_log_is_dropped_and_its_late_readers_look_at_everything() -> None:
