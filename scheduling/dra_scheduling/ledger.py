@@ -87,15 +87,21 @@ class TakenDevices:
         return name in self.dedicated or name in self.shared
 
     def consumed(self, name: str) -> dict[str, int]:
-        """Return how much of each capacity is taken; a share that two sources speak of counts once."""
-        shares: dict[tuple[Holder, str], Share] = {}
+        """Return how much of each capacity is taken.
+
+        A share that two sources speak of counts once, with the larger of their amounts: whichever came first.
+        """
+        shares: dict[tuple[Holder, str], dict[str, int]] = {}
         for holder, said in self.shared.get(name, {}).values():
-            shares.update({(holder, share.share_id): share for share in said})
+            for share in said:
+                amounts = shares.setdefault((holder, share.share_id), {})
+                for capacity, amount in share.consumed:
+                    # A negative amount in a status would give others more than there is (kubernetes issue 140563).
+                    amounts[capacity] = max(amount, amounts.get(capacity, 0))
         total: dict[str, int] = {}
-        for share in shares.values():
-            for capacity, amount in share.consumed:
-                # A negative amount in a status would give others more than there is (kubernetes issue 140563).
-                total[capacity] = total.get(capacity, 0) + max(amount, 0)
+        for amounts in shares.values():
+            for capacity, amount in amounts.items():
+                total[capacity] = total.get(capacity, 0) + amount
         return total
 
 

@@ -143,6 +143,17 @@ def test_a_share_that_two_sources_speak_of_counts_once() -> None:
     assert ledger.has_share("c1", SHARE)
 
 
+@pytest.mark.parametrize("order", [(REQUEST, CLAIM), (CLAIM, REQUEST)])
+def test_where_two_sources_differ_in_a_share_the_larger_amount_counts(order: tuple[Source, Source]) -> None:
+    said = {REQUEST: SHARE, CLAIM: Share(GPU_0, "share-1", (("gpu.example.com/memory", 1),))}
+    ledger = Ledger()
+    for source in order:
+        ledger.hold(source, "c1", [], [said[source]])
+    taken = ledger.taken(POOL)
+    assert taken is not None
+    assert taken.consumed("gpu-0") == {"gpu.example.com/memory": 4}
+
+
 def test_a_negative_amount_makes_no_room() -> None:
     ledger = Ledger()
     ledger.hold(CLAIM, "c1", [], [SHARE])
