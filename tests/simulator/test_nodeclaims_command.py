@@ -57,6 +57,31 @@ def test_a_node_claim_says_what_it_waits_for(claim: Json, phase: str, waits: str
     assert found["waitsFor"][0].startswith(waits)
 
 
+@pytest.mark.parametrize(
+    ("conditions", "status", "rest"),
+    [
+        (
+            {"Launched": True, "Registered": "RegistrationTimeout"},
+            {"registrationFailures": 1, "registrationRetryAfter": "2031-01-01T00:00:00Z"},
+            ["InstanceType t rests until 2031-01-01T00:00:00Z"],
+        ),
+        (
+            {**UP, "Initialized": "DRADriverPoolsTimeout"},
+            {"deviceFailures": 1, "retryAfter": "2031-01-01T00:00:00Z"},
+            ["InstanceType t rests until 2031-01-01T00:00:00Z for pods with devices"],
+        ),
+        (UP, {"deviceFailures": 1, "retryAfter": "2031-01-01T00:00:00Z"}, []),
+    ],
+    ids=["no node", "no devices", "another one's failure"],
+)
+def test_a_node_claim_that_has_failed_says_how_long_its_type_rests(conditions: Json, status: Json, rest: Json) -> None:
+    found = listed(
+        {"types": {"t": {"status": status}}, "nodeclaims": {"c": {"is": {"type": "t"}, "conditions": conditions}}}
+    )
+
+    assert found["waitsFor"][1:] == rest
+
+
 def test_the_gate_names_the_drivers_that_are_missing() -> None:
     claim: Json = {"conditions": UP, "node": "n1", "is": {"type": "both"}, "drivers": ["a", "b", "c"], "pods": ["p"]}
     world: Json = {

@@ -22,6 +22,7 @@ WORLDS = Path(__file__).parent.parent / "scheduling" / "provisioning"
 OF_ANOTHER_TIME = {
     "a failure that a type has had its rest for keeps nobody from it",
     "a type that failed long ago is tried again",
+    "a type that has had its rest is made again",
     "the end of a rest is a moment wherever it was written",
 }
 

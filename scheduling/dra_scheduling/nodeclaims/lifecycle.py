@@ -19,6 +19,7 @@ from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Node
 from dra_scheduling.nodeclaims.failures import (
     LAUNCH_TIMEOUT,
+    PROOFS,
     REGISTRATION_TIMEOUT,
     failed,
     has_failed,
@@ -46,6 +47,7 @@ from dra_scheduling.nodeclaims.times import seconds_of, time_of
 
 NOT_FOUND = "NodeNotFound"
 SEVERAL = "MultipleNodesFound"
+COUNTING_SECONDS = 600.0
 
 
 class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
@@ -257,7 +259,10 @@ def _complaints(found: Condition | None) -> tuple[Notice, ...]:
 
 
 def _given_up(at: Situation, failure: Failure) -> Step:
-    if at.instance_type is not None:
+    said = at.claim.condition(PROOFS[failure])
+    since = seconds_of(said.last_transition_time) if said is not None else 0.0
+    # What cannot be counted, with an older definition of types or without the right to, is no reason to keep it.
+    if at.instance_type is not None and not at.is_over(since + COUNTING_SECONDS):
         counted = failed(at.instance_type, at.claim, failure, at.now)
         if counted is not None:
             return counted

@@ -8,9 +8,11 @@ import msgspec
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, NODE_POOL_LABEL, ZONE_LABEL, Expanded
 from dra_scheduling.inventory import nominees_of
+from dra_scheduling.model.instancetypes import Failure
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node
 from dra_scheduling.nodeclaims import NodeSlices, shut_by
+from dra_scheduling.nodeclaims.failures import has_failed as failed_at
 from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
 from dra_scheduling.nodeclaims.names import (
     CONSOLIDATABLE,
@@ -22,6 +24,7 @@ from dra_scheduling.nodeclaims.names import (
     LAUNCHED,
     REGISTERED,
 )
+from dra_scheduling.nodeclaims.times import seconds_of
 from dra_scheduling.provisioning.inflight import has_failed
 from dra_simulator.supply.text import types_of
 
@@ -76,7 +79,7 @@ def standing(claim: NodeClaim, expanded: Expanded | None, around: Surroundings) 
         node=claim.status.node_name or (node.name if node is not None else ""),
         age=age_text(claim.metadata.creation_timestamp, around.now),
         phase=_phase(claim),
-        waits_for=tuple(_waits(claim, node, expanded, around.slices)),
+        waits_for=(*_waits(claim, node, expanded, around.slices), *_rests(claim, around)),
         missing_drivers=missing,
         disruption=tuple(_disruption(claim)),
         pods=tuple(str(nominee.key) for nominee in nominees_of(claim)),
@@ -131,6 +134,21 @@ def _waits(claim: NodeClaim, node: Node | None, expanded: Expanded | None, slice
         yield f"{phase}: {said.reason}: {said.message}"
     else:
         yield f"{phase}: {_usual(phase, claim)}"
+
+
+def _rests(claim: NodeClaim, around: Surroundings) -> Iterator[str]:
+    """Yield until when no machine like one that has failed is made."""
+    kind, node_class = claim.metadata.labels.get(INSTANCE_TYPE_LABEL, ""), claim.spec.node_class_ref.name
+    for failure in (one for one in Failure if failed_at(claim, one)):
+        for value in around.cluster.inventory.instance_types.values():
+            until = value.status.row(failure)[1]
+            if (
+                value.instance_type == kind
+                and value.belongs_to(node_class)
+                and seconds_of(until) > seconds_of(around.now)
+            ):
+                whom = " for pods with devices" if failure is Failure.DEVICES else ""
+                yield f"InstanceType {value.name} rests until {until}{whom}"
 
 
 def _disruption(claim: NodeClaim) -> Iterator[str]:

@@ -192,14 +192,17 @@ def resting(failures: int, until: str) -> InstanceType:
 def test_a_machine_that_never_registers_is_counted_once_and_then_its_claim_goes() -> None:
     counted = next_step(situation(given_up(), kind=TYPE))
     assert isinstance(counted, ChangeType)
-    assert (counted.failure, counted.failures) == (Failure.REGISTRATION, 1)
-    assert counted.retry_after == "2026-01-01T00:06:00Z"
-    assert told(counted) == ["RegistrationFailure"]
+    assert (counted.failures, counted.retry_after) == (1, "2026-01-01T00:06:00Z")
+    assert (counted.failure, told(counted)) == (Failure.REGISTRATION, ["RegistrationFailure"])
 
     after = next_step(situation(given_up(), now=LATE, kind=resting(1, counted.retry_after)))
 
     assert after == Delete()
     assert next_step(situation(given_up())) == Delete()
+
+
+def test_a_failure_that_cannot_be_counted_keeps_no_claim_for_ever() -> None:
+    assert next_step(situation(given_up(), now=LATE, kind=TYPE)) == Delete()
 
 
 def test_a_node_that_comes_after_the_claim_was_given_up_changes_nothing() -> None:
