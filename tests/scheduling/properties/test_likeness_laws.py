@@ -139,3 +139,14 @@ def test_a_pod_like_a_former_one_is_answered_by_what_is_there_now(changes: list[
         item = asking(lived, number)
         assert place_of(lived, item) == place_of(fresh, asking(fresh, number))
         lived.forget(item.metadata.uid)
+
+
+def test_what_a_pod_took_of_a_device_that_many_nodes_reach_is_promised_to_no_pod_like_it() -> None:
+    made = cluster({})
+    content = [device(f"d{number}", attributes={ROOT: "a", KIND: "a"}) for number in range(2)]
+    for value in (node("n1"), node("n2"), resource_slice("net", content, driver=DRIVERS[0])):
+        made.apply(value)
+
+    first, second = (place_of(made, asking(made, number)) for number in range(2))
+
+    assert (first in {"n1", "n2"}, second) == (True, "")
