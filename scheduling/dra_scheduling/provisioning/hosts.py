@@ -41,6 +41,7 @@ class Hosts:
         self._cluster = cluster
         self._situation = situation
         self._resting = Resting(cluster, now)
+        self._rests: dict[MachineTable, Rests] = {}
         self._owed: dict[str, list[Asked]] = {}
         self._owing: dict[ObjectKey, str] = {}
         self._claims: dict[str, list[ObjectKey]] = {}
@@ -119,7 +120,10 @@ class Hosts:
 
     def rests(self, table: MachineTable) -> Rests:
         """Return the machines that have failed lately and are not to be tried again yet."""
-        return self._resting.of(table)
+        found = self._rests.get(table)
+        if found is None:
+            found = self._rests[table] = self._resting.of(table)
+        return found
 
     def _remember_nominated(self, host: PlannedNode) -> None:
         claim = self._cluster.inventory.claims[host.ground.name]
