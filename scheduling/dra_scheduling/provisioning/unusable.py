@@ -33,7 +33,7 @@ def _refusal(name: str, pool: NodePool | None) -> Refusal:
 
 def _why(pool: NodePool | None) -> str:
     if pool is None:
-        return "there is none of that name"
+        return "there is none of that name, or it cannot be read"
     if pool.metadata.is_deleting:
         return "it is being deleted"
     faults = pool_faults(pool)
