@@ -11,15 +11,18 @@ from dra_scheduling.ledger import Ledger, Share, Source
 from dra_scheduling.model.claims import ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.nodeselection import Taint
-from dra_scheduling.model.slices import Device, ResourceSlice
+from dra_scheduling.model.slices import CapacityRequestPolicy, Device, DeviceCapacity, ResourceSlice
 from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import (
     GPU_DRIVER,
+    all_request,
     claim_spec,
     device,
     device_class,
     driver_class,
     match_attribute,
+    quantities,
     request,
     resource_slice,
 )
@@ -37,6 +40,10 @@ def gpus(node: str, roots: str = "aabbb") -> ResourceSlice:
         for number, root in enumerate(roots)
     ]
     return resource_slice(node, content, node=node)
+
+
+def amount(text: str) -> Quantity:
+    return quantities({"": text})[""]
 
 
 def index_of(*slices: ResourceSlice) -> PoolIndex:
@@ -89,6 +96,49 @@ def test_values_that_agree_between_pools_look_different_from_others() -> None:
     query = query_of(claim_spec(request("a", "any", count=2), constraints=[match_attribute(ROOT)]))
     assert isinstance(survey(query, N1, index, Ledger()), Chosen)
     assert isinstance(survey(query, N2, index, Ledger()), Impossible)
+
+
+def test_a_device_that_is_taken_keeps_a_request_for_all_from_a_node_that_looks_the_same_without_it() -> None:
+    index, ledger, query = index_of(gpus("n1", "a"), gpus("n2", "aa")), Ledger(), query_of(claim_spec(all_request()))
+    ledger.hold(Source("claim", "c"), "c", [DeviceID(GPU_DRIVER, "n2", "n2-1")])
+    assert isinstance(survey(query, N1, index, ledger), Chosen)
+    assert isinstance(survey(query, N2, index, ledger), Impossible)
+
+
+def test_of_a_device_that_many_share_it_counts_how_much_a_request_takes() -> None:
+    def on(name: str, least: str) -> ResourceSlice:
+        memory = DeviceCapacity(value=amount("10"), request_policy=CapacityRequestPolicy(default=amount(least)))
+        shared = replace(device("gpu"), allow_multiple_allocations=True, capacity={"memory": memory})
+        return resource_slice(name, [shared], node=name)
+
+    index, ledger = index_of(on("n1", "5"), on("n2", "6")), Ledger()
+    query = query_of(claim_spec(request("a", GPU_DRIVER)), claim_spec(request("b", GPU_DRIVER)))
+    assert isinstance(survey(query, N1, index, ledger), Chosen)
+    assert isinstance(survey(query, N2, index, ledger), Impossible)
+
+
+def test_devices_that_have_to_be_made_ready_come_last_on_each_node() -> None:
+    def on(name: str, ready: int, others: int) -> list[ResourceSlice]:
+        content = [device(f"{number}", attributes={ROOT: "a"}) for number in range(ready)]
+        waiting = [
+            replace(
+                device(f"{number}", attributes={ROOT: "b"}),
+                binding_conditions=("ok",),
+                binding_failure_conditions=("no",),
+            )
+            for number in range(others)
+        ]
+        pools = ("b", "a") if ready > others else ("a", "b")
+        return [
+            resource_slice(f"{name}-{kind}", some, node=name, pool=f"{kind}-{name}")
+            for kind, some in zip(pools, (content, waiting), strict=True)
+        ]
+
+    index, ledger, query = index_of(*on("n1", 2, 1), *on("n2", 1, 2)), Ledger(), query_of(PAIRS_OF_TWO)
+    for node in (N1, N2):
+        found = fulfil(query, node, index, ledger)
+        assert isinstance(found, Allocated)
+        assert found.allocations == _allocated(query, node, index, ledger).allocations
 
 
 def test_groups_of_other_sizes_look_different() -> None:
