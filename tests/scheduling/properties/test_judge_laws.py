@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.refusing import shape_of, usable_claims
+from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest
 from dra_scheduling.model.nodeselection import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -14,12 +15,29 @@ from dra_scheduling.model.nodeselection import (
 )
 from dra_scheduling.model.pods import Affinity, Container, ContainerPort, NodeAffinity, Pod
 from dra_scheduling.reasons import Refusal
+from dra_scheduling.shapes.ranking import Fit
 from dra_scheduling.shapes.shape import Shape
 from dra_scheduling.shapes.verdicts import Devices, Judge
-from dra_scheduling.testing import claim, container, devices, driver_class, node, pod, request, resource_slice
+from dra_scheduling.testing import (
+    GPU_CLASS,
+    claim,
+    container,
+    devices,
+    driver_class,
+    node,
+    pod,
+    request,
+    resource_slice,
+)
 
 RESOURCE = "example.com/gpu"
 ZONE = NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key="zone", operator="In", values=("a",)),))
+RATHER_TWO = DeviceRequest(
+    name="gpu",
+    first_available=tuple(
+        DeviceSubRequest(name=f"n{count}", device_class_name=GPU_CLASS, count=count) for count in (2, 1)
+    ),
+)
 IN_A = Affinity(
     node_affinity=NodeAffinity(
         preferred_during_scheduling_ignored_during_execution=(PreferredSchedulingTerm(weight=5, preference=ZONE),)
@@ -36,6 +54,7 @@ PODS = (
     pod("plain", container(requests={"cpu": "2"})),
     pod("extended", container(limits={RESOURCE: "1"})),
     pod("claims", claims={"gpu": "two"}),
+    pod("rather", claims={"gpu": "rather-two"}),
     pod("listens", ON_PORT),
     changed(pod("prefers", claims={"gpu": "two"}), affinity=IN_A),
     changed(pod("selects", claims={"gpu": "two"}), node_selector={"zone": "a"}),
@@ -52,7 +71,12 @@ Kind = tuple[dict[str, str], str | None, dict[str, str], int, Container | None]
 
 def cluster(nodes: list[Kind]) -> Cluster:
     made = Cluster()
-    for value in (driver_class(extended_resource_name=RESOURCE), claim("two", request(count=2)), *PODS):
+    for value in (
+        driver_class(extended_resource_name=RESOURCE),
+        claim("two", request(count=2)),
+        claim("rather-two", RATHER_TWO),
+        *PODS,
+    ):
         made.apply(value)
     for number, (labels, effect, offers, gpus, busy) in enumerate(nodes):
         name = f"n{number}"
@@ -87,3 +111,12 @@ def test_nodes_that_look_the_same_share_one_verdict() -> None:
     first, same, other = (together.look(name) for name in world.nodes)
     assert first is same
     assert first != other
+
+
+def test_nodes_that_serve_another_alternative_have_verdicts_of_their_own() -> None:
+    world = cluster([({}, None, {}, 2, None), ({}, None, {}, 1, None)])
+    together = judge(world, PODS[3])
+    best, other = (together.look(name) for name in world.nodes)
+    assert isinstance(best, Fit)
+    assert isinstance(other, Fit)
+    assert best.score < other.score
