@@ -9,9 +9,17 @@ from dra_scheduling.allocation.outcomes import Allocated, Chosen, Impossible
 from dra_scheduling.allocation.query import Query
 from dra_scheduling.ledger import Ledger, Share, Source
 from dra_scheduling.model.claims import ResourceClaimSpec
-from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.nodeselection import Taint
-from dra_scheduling.model.slices import CapacityRequestPolicy, Device, DeviceCapacity, ResourceSlice
+from dra_scheduling.model.slices import (
+    CapacityRequestPolicy,
+    Counter,
+    CounterSet,
+    Device,
+    DeviceCapacity,
+    DeviceCounterConsumption,
+    ResourceSlice,
+)
 from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import (
@@ -31,6 +39,7 @@ CLASSES = {GPU_DRIVER: driver_class(GPU_DRIVER), "any": device_class("any")}
 N1, N2 = NodePlace("n1", {}), NodePlace("n2", {})
 ROOT = "resource.kubernetes.io/pcieRoot"
 PAIRS = claim_spec(request("a", "any"), request("b", "any", count=2), constraints=[match_attribute(ROOT)])
+PAIR = claim_spec(request(count=2))
 PAIRS_OF_TWO = claim_spec(request("a", "any", count=2), constraints=[match_attribute(ROOT)])
 
 
@@ -113,6 +122,23 @@ def test_of_a_device_that_many_share_it_counts_how_much_a_request_takes() -> Non
 
     index, ledger = index_of(on("n1", "5"), on("n2", "6")), Ledger()
     query = query_of(claim_spec(request("a", GPU_DRIVER)), claim_spec(request("b", GPU_DRIVER)))
+    assert isinstance(survey(query, N1, index, ledger), Chosen)
+    assert isinstance(survey(query, N2, index, ledger), Impossible)
+
+
+def test_a_share_of_a_device_that_has_drawn_from_its_counters_looks_different() -> None:
+    def on(name: str, whole: str) -> ResourceSlice:
+        drawn = (DeviceCounterConsumption(counter_set="card", counters={"memory": Counter(value=amount("3"))}),)
+        shared = replace(device("shared"), allow_multiple_allocations=True, consumes_counters=drawn)
+        content = [shared, replace(device("part"), consumes_counters=drawn)]
+        card = CounterSet(name="card", counters={"memory": Counter(value=amount(whole))})
+        piece = resource_slice(name, content, node=name)
+        return replace(piece, spec=replace(piece.spec, shared_counters=(card,)))
+
+    index, ledger, query = index_of(on("n1", "6"), on("n2", "3")), Ledger(), query_of(PAIR)
+    share = Share(DeviceID(GPU_DRIVER, "n1", "shared"), "s", ())
+    ledger.hold(Source("claim", "c"), "c", [], [share])
+    index.teach(PoolKey(GPU_DRIVER, "n1"), ledger)
     assert isinstance(survey(query, N1, index, ledger), Chosen)
     assert isinstance(survey(query, N2, index, ledger), Impossible)
 
