@@ -155,7 +155,7 @@ def test_a_stop_before_the_start_has_ended_is_clean(
 def test_a_process_ends_to_be_started_again_when_the_cluster_begins_to_serve_a_kind(
     replicas: Operators, network: Proxy, place: World
 ) -> None:
-    operator = everything(replicas)
+    operator = everything(replicas, "upgraded")
     network.disturb(Match(method="GET", path="^/apis/karpenter.sh/v1$"), answer(404), times=0)
     operator.run()
     assert "nodepools in karpenter.sh/v1" not in operator.log_tail(most=10_000_000)
