@@ -9,6 +9,7 @@ from dra_binder.errors import ApiError, ThrottledError, UnclearError
 from dra_operator.api import Api
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
+from dra_operator.cooldown import RecentlyFree
 from dra_operator.cycle import Calls, CycleThread, Lead, Level, Ordered, SchedulerCore, Stop, Unwritten, Written
 from dra_operator.disruption import Carried, Disruptor
 from dra_operator.disruptionwriter import DisruptionWriter
@@ -76,7 +77,7 @@ class SchedulerRole:
         self._leadership_news = asyncio.Event()
         # What others make may be talked about; making it beside them would give every pod two nodes.
         groups = frozenset((OWN_GROUP,)) if self._makes_nodes else None
-        cluster = Cluster(settings.scheduler_name, settings.feature_gates, groups)
+        cluster = Cluster(settings.scheduler_name, settings.feature_gates, groups, RecentlyFree(time.monotonic))
         core = SchedulerCore(
             cluster,
             SchedulingQueue(),

@@ -7,7 +7,7 @@ because its slice may change while somebody still has it (kubernetes issue 14080
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -105,17 +105,46 @@ class TakenDevices:
         return total
 
 
+class Cooldown(Protocol):
+    """Devices that somebody had a moment ago: what is known of them outside the API may not be over yet."""
+
+    def let_go(self, device: DeviceID) -> None:
+        """Take note that nobody has the device any more."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __contains__(self, device: object) -> bool:
+        """Whether the device is one of them."""
+
+
+class NoCooldown:
+    """For whoever has no clock: a device that is free is as good as any other."""
+
+    __slots__ = ()
+
+    def let_go(self, device: DeviceID) -> None:
+        """Forget it at once."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def __contains__(self, device: object) -> bool:
+        return False
+
+
 class Ledger:
     """Devices and shares held by claims, unfinished BindRequests and plans.
 
     A journal is kept from the first `mark` until `settle`, so that a ledger nobody marks does not grow.
-    `taken_count` is the number of taken devices.
+    `taken_count` is the number of taken devices. The `cooldown` is told of devices that become free for good.
     """
 
-    __slots__ = ("_era", "_held", "_is_marked", "_journal", "_pools", "taken_count")
+    __slots__ = ("_era", "_held", "_is_marked", "_journal", "_pools", "cooldown", "taken_count")
 
-    def __init__(self) -> None:
+    def __init__(self, cooldown: Cooldown | None = None) -> None:
         self.taken_count = 0
+        self.cooldown: Cooldown = NoCooldown() if cooldown is None else cooldown
         self._held: dict[Source, Held] = {}
         self._pools: dict[PoolKey, TakenDevices] = {}
         self._journal: list[_Entry] = []
@@ -264,6 +293,8 @@ class Ledger:
             self.taken_count -= 1
             taken.charges.pop(name, None)
             taken.uncharged.discard(name)
+            if not self._is_marked:
+                self.cooldown.let_go(device)
         if not taken.charges and not taken.uncharged:
             del self._pools[key]
 

@@ -1,6 +1,7 @@
 from dra_cluster import objects
 from dra_cluster.mirror import PODS
 from dra_cluster.objects import HOSTNAME, container, from_claim, from_template
+from dra_cluster.operators import RunningOperator
 from dra_cluster.world import World, consumers, devices
 from dra_controlplane.client import path_of
 
@@ -20,6 +21,25 @@ def test_a_pod_gets_a_device_of_its_template_claim(world: World) -> None:
     assert claim["status"]["reservedFor"] == [objects.consumer(pod)]
     terms = claim["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"]
     assert terms == [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
+
+
+def test_what_a_pod_was_forced_to_leave_is_given_out_after_what_nobody_had(
+    world: World, scheduler: RunningOperator
+) -> None:
+    world.gpu_node("n1", 2)
+    world.gpu_template(world.gpu_class())
+    before = scheduler.metric("dra_devices_held")
+    world.pod("old", from_template("gpu", "gpus"))
+    world.ended("old")
+    left = devices(world.claim_of("old"))
+    world.remove(PODS, "old")
+    world.mirror.until(lambda: scheduler.metric("dra_devices_held") <= before, "the scheduler to see it free")
+    for pod in ("next", "third"):
+        world.pod(pod, from_template("gpu", "gpus"))
+        world.ended(pod)
+
+    assert left == ["gpu-0"]
+    assert [devices(world.claim_of(pod)) for pod in ("next", "third")] == [["gpu-1"], ["gpu-0"]]
 
 
 def test_the_bind_request_names_the_claim_as_the_pod_does(world: World) -> None:

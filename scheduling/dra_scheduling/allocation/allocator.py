@@ -8,6 +8,7 @@ from dra_scheduling.allocation.alternatives import choose
 from dra_scheduling.allocation.board import Board
 from dra_scheduling.allocation.claimspecs import ParsedClaim
 from dra_scheduling.allocation.clock import IsLate, never
+from dra_scheduling.allocation.cooling import without_warm
 from dra_scheduling.allocation.outcomes import Allocated, Answer, Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.query import Query, Sight
 from dra_scheduling.allocation.refusals import not_in_time
@@ -86,7 +87,10 @@ def known_answer(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger
 
 
 def fulfil(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Allocated | Impossible | Exhausted:
-    """Return what `allocate` returns, from the answer that is kept if there is one."""
+    """Return what `allocate` returns, from the answer that is kept if there is one.
+
+    Only of devices that are alike others are chosen, which have had time to cool down.
+    """
     reached = pools.on_node(node)
     found, sight = _survey(query, reached, ledger, DEFAULT_BUDGET, never)
     if not isinstance(found, Chosen):
@@ -95,6 +99,8 @@ def fulfil(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> A
     if sight is not None:
         kept = _kept_on(board, reached, sight)
         picks = tuple(unpacked(mask, kept) for mask in picks)
+    if ledger.cooldown:
+        picks = without_warm(query, found.choice, picks, board, ledger.cooldown)
     return _written(query, found, picks, board, node.name)
 
 

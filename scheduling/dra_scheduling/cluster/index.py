@@ -13,7 +13,7 @@ from dra_scheduling.cluster.placements import Placements
 from dra_scheduling.extended.classes import ClassIndex
 from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.inventory import Inventory
-from dra_scheduling.ledger import Ledger
+from dra_scheduling.ledger import Cooldown, Ledger
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.daemonsets import DaemonSet
@@ -40,7 +40,8 @@ Offer = Namespace | PodDisruptionBudget | ResourceSlice | DeviceTaintRule | Devi
 class Cluster:
     """Nodes, pods, claims, pools and classes, with the ledger of taken devices that follows from them.
 
-    `node_class_groups` are those of the NodePools that nodes may be planned for; None stands for all.
+    `node_class_groups` are those of the NodePools that nodes may be planned for; None stands for all. Devices in
+    `cooldown` are given out where no other ones would do.
     """
 
     def __init__(
@@ -48,11 +49,12 @@ class Cluster:
         scheduler_name: str = DEFAULT_SCHEDULER_NAME,
         features: Features = DEFAULT_FEATURES,
         node_class_groups: frozenset[str] | None = None,
+        cooldown: Cooldown | None = None,
     ) -> None:
         self.scheduler_name = scheduler_name
         self.changes = ChangeLog()
         self.pools = PoolIndex(features)
-        self.ledger = Ledger()
+        self.ledger = Ledger(cooldown)
         self.classes = ClassIndex()
         self.nodes: dict[str, NodeState] = {}
         self._by_machine: dict[str, set[str]] = {}

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dra_scheduling.allocation.allocator import allocate
+from dra_scheduling.allocation.allocator import allocate, fulfil
 from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
 from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
+from dra_scheduling.allocation.query import Query
 from dra_scheduling.features import COMPATIBILITY_GROUPS, DERIVED_ATTRIBUTES, LIST_ATTRIBUTES, Features
 from dra_scheduling.ledger import Ledger, Share, Source
 from dra_scheduling.model.claims import (
@@ -288,8 +289,8 @@ def fields_of(wish: Wanted) -> dict[str, Any]:
     }
 
 
-def solved(world: World) -> Allocated | Impossible | Exhausted:
-    index, ledger = PoolIndex(FEATURES), Ledger()
+def solved(world: World, warm: frozenset[DeviceID] = frozenset()) -> Allocated | Impossible | Exhausted:
+    index, ledger = PoolIndex(FEATURES), Ledger(Warm(warm))
     for piece in slices_of(world):
         index.apply(piece)
     for number, thing in enumerate(world.things):
@@ -300,7 +301,16 @@ def solved(world: World) -> Allocated | Impossible | Exhausted:
     claims = [parse_claim(f"c{number}", spec_of(claim), CLASSES, FEATURES) for number, claim in enumerate(world.claims)]
     parsed = [claim for claim in claims if isinstance(claim, ParsedClaim)]
     assert len(parsed) == len(claims)
+    if warm:
+        return fulfil(Query(parsed), NodePlace("n1", {}), index, ledger)
     return allocate(parsed, NodePlace("n1", {}), index, ledger)
+
+
+class Warm(frozenset[DeviceID]):
+    """Devices that somebody had a moment ago."""
+
+    def let_go(self, device: DeviceID) -> None:
+        raise AssertionError(f"{device} was let go")
 
 
 THINGS = st.builds(
@@ -346,18 +356,34 @@ def test_the_allocator_finds_the_preferred_choice_of_all_or_there_is_none(world:
     match solved(world):
         case Allocated(allocations=allocations):
             assert best is not None
-            alternatives, choice = best
             results = [result for allocation in allocations for result in allocation.devices.results]
-            expected = [
-                (_name(request, alternative, index), f"d{number}")
-                for (index, request), alternative, devices in zip(_named(world), alternatives, choice, strict=True)
-                for number in devices
-            ]
-            assert [(result.request, result.device) for result in results] == expected
+            assert [(result.request, result.device) for result in results] == _results(world, *best)
         case Impossible():
             assert best is None
         case Exhausted():
             raise AssertionError("a tiny world used up the budget")
+
+
+@given(WORLDS, st.sets(st.integers(0, 3), min_size=1))
+def test_leaving_warm_devices_alone_keeps_every_rule_and_every_preference(world: World, warm: set[int]) -> None:
+    best = next(solutions(world), None)
+    found = solved(world, frozenset(DeviceID(GPU_DRIVER, "p", f"d{number}") for number in warm))
+    if not isinstance(found, Allocated):
+        assert best is None
+        return
+    assert best is not None
+    results = [result for allocation in found.allocations for result in allocation.devices.results]
+    given = [(result.request, result.device) for result in results]
+    equals = (choice for alternatives, choice in solutions(world) if alternatives == best[0])
+    assert given in [_results(world, best[0], choice) for choice in equals]
+
+
+def _results(world: World, alternatives: tuple[int, ...], choice: Choice) -> list[tuple[str, str]]:
+    return [
+        (_name(request, alternative, index), f"d{number}")
+        for (index, request), alternative, devices in zip(_named(world), alternatives, choice, strict=True)
+        for number in devices
+    ]
 
 
 def _named(world: World) -> list[tuple[int, Asked]]:
