@@ -3,23 +3,23 @@
 import pytest
 from msgspec.structs import replace
 
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
+from dra_scheduling.allocation.allocator import fulfil
+from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
+from dra_scheduling.allocation.outcomes import Allocated
+from dra_scheduling.allocation.query import Query
 from dra_scheduling.ledger import Ledger, Source
 from dra_scheduling.model.claims import ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.outcomes import Assignment
-from dra_scheduling.model.slices import Device
+from dra_scheduling.model.slices import Counter, CounterSet, Device, DeviceCounterConsumption
+from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import (
     GPU_DRIVER,
     all_request,
-    claim,
     claim_spec,
     device,
     driver_class,
     match_attribute,
-    node,
-    pod,
     request,
     resource_slice,
 )
@@ -38,21 +38,19 @@ def gpu(number: int, root: str = "a") -> Device:
     return device(f"gpu-{number}", attributes={ROOT: root, "uuid": f"u{number}"})
 
 
-def given(devices: list[Device], spec: ResourceClaimSpec, *warm: int) -> list[str]:
-    """Return the devices that a pod gets."""
-    cluster = Cluster(cooldown=Warm(DeviceID(GPU_DRIVER, "n1", f"gpu-{number}") for number in warm))
-    slice_ = resource_slice("n1", devices, node="n1", pool="n1")
-    for item in (
-        node("n1"),
-        slice_,
-        driver_class(GPU_DRIVER),
-        replace(claim("c"), spec=spec),
-        pod("p", claims={"gpu": "c"}),
-    ):
-        cluster.apply(item)
-    (outcome,) = schedule(cluster, cluster.pending()).outcomes
-    assert isinstance(outcome, Assignment)
-    return [result.device for one in outcome.claims for result in one.allocation.devices.results]
+def given(
+    devices: list[Device], spec: ResourceClaimSpec, *warm: int, counters: tuple[CounterSet, ...] = ()
+) -> list[str]:
+    """Return the devices that a claim gets."""
+    piece = resource_slice("n1", devices, node="n1", pool="n1")
+    index = PoolIndex()
+    index.apply(replace(piece, spec=replace(piece.spec, shared_counters=counters)))
+    ledger = Ledger(Warm(DeviceID(GPU_DRIVER, "n1", f"gpu-{number}") for number in warm))
+    parsed = parse_claim("c", spec, {GPU_DRIVER: driver_class(GPU_DRIVER)})
+    assert isinstance(parsed, ParsedClaim)
+    found = fulfil(Query([parsed]), NodePlace("n1", {}), index, ledger)
+    assert isinstance(found, Allocated)
+    return [result.device for result in found.allocations[0].devices.results]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +78,29 @@ def test_a_constraint_is_kept_by_a_warm_device_if_no_other_keeps_it() -> None:
 def test_a_device_that_has_to_be_made_ready_is_not_given_for_one_that_has_not() -> None:
     slow = replace(gpu(1), binds_to_node=True, binding_conditions=("example.com/attached",))
     assert given([gpu(0), slow], claim_spec(request()), 0) == ["gpu-0"]
+
+
+def test_another_device_that_a_selector_does_not_mean_is_not_given() -> None:
+    only_a = 'device.attributes["example.com"].root == "a"'
+    assert given([gpu(0, "a"), gpu(1, "b")], claim_spec(request("gpu", GPU_DRIVER, only_a)), 0) == ["gpu-0"]
+
+
+def test_a_partition_that_draws_something_else_is_not_given() -> None:
+    def part(number: int, drawn: str) -> Device:
+        counters = {"memory": Counter(value=Quantity.parse(drawn))}
+        return replace(
+            gpu(number), consumes_counters=(DeviceCounterConsumption(counter_set="card", counters=counters),)
+        )
+
+    card = CounterSet(name="card", counters={"memory": Counter(value=Quantity.parse("8"))})
+    assert given([part(0, "1"), part(1, "4")], claim_spec(request()), 0, counters=(card,)) == ["gpu-0"]
+
+
+def test_whoever_watches_gets_what_he_would_get_at_any_time() -> None:
+    asked = request()
+    assert asked.exactly is not None
+    watch = claim_spec(replace(asked, exactly=replace(asked.exactly, admin_access=True)))
+    assert given([gpu(0), gpu(1)], watch, 0) == ["gpu-0"]
 
 
 def test_a_device_becomes_warm_when_nobody_has_it_any_more() -> None:
