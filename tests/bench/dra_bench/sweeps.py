@@ -23,14 +23,16 @@ from dra_scheduling.wire import KubernetesObject, read
 RUNS = 5
 EVENT_TARGET = 5.0
 TOO_MANY = GPUS + 1
+NEW_COUNTS = (2, 3, 4)
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     """One fleet, medians of several pods each.
 
-    `first`: the first pod of all, once. `anew`: a selector that no device was put to before. `other`: a pod that
-    differs from those before it, all about the devices known; `nowhere` the same for one that no node takes; `same`:
-    another pod like the last one. `event`: a changed slice and one more such pod, without what the pod takes by itself.
+    `first`: the first pod of all, once. `anew`: a selector that no device was put to before. `counts`: a number of
+    devices that no pod asked for before. `other`: a pod that differs from those before it in its cpu; `nowhere` the
+    same for one that no node takes; `same`: another pod like the last one. `event`: a changed slice and one more such
+    pod, without what the pod takes by itself.
     """
 
     fleet: str
@@ -38,6 +40,7 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     target: float
     first: Took
     anew: Took
+    counts: Took
     other: Took
     nowhere: Took
     same: Took
@@ -65,6 +68,7 @@ class Scene:
         fleet = self._fleet
         first = self._schedule(wish(1, fleet.kind))
         anew = middle(self._schedule(wish(1, fleet.kind, _always(number))) for number in range(RUNS))
+        counts = middle(self._schedule(wish(number, fleet.kind)) for number in NEW_COUNTS)
         self._schedule(wish(1, fleet.kind))
         other = middle(self._schedule(wish(1, fleet.kind), cpu=f"{101 + number}m") for number in range(RUNS))
         self._schedule(wish(TOO_MANY, fleet.kind))
@@ -78,6 +82,7 @@ class Scene:
             target=fleet.target_ms,
             first=first,
             anew=anew,
+            counts=counts,
             other=other,
             nowhere=nowhere,
             same=same,
@@ -146,6 +151,7 @@ def table(results: Sequence[Sweep]) -> Table:
         "first pod",
         "new selector",
         "target ms",
+        "new number of devices",
         "pod that fits",
         "pod that fits nowhere",
         "like the last pod",
@@ -163,6 +169,7 @@ def _row(one: Sweep) -> tuple[str, ...]:
         _both(one.first),
         _both(one.anew),
         f"{one.target:.0f}",
+        _both(one.counts),
         _both(one.other),
         _both(one.nowhere),
         _both(one.same),
