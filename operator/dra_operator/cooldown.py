@@ -4,24 +4,22 @@ from collections.abc import Callable
 
 from dra_scheduling.model.ids import DeviceID
 
-COOLDOWN_SECONDS = 30.0
-"""Longer than containers take to end when their pod is deleted by force, and drivers to put devices back in order."""
-
 
 class RecentlyFree:
-    """Remembers each for a while. `clock` shows seconds that never go back."""
+    """Remembers each for some seconds. `clock` shows seconds that never go back."""
 
-    __slots__ = ("_clock", "_until")
+    __slots__ = ("_clock", "_seconds", "_until")
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], seconds: float) -> None:
         self._clock = clock
+        self._seconds = seconds
         self._until: dict[DeviceID, float] = {}
 
     def let_go(self, device: DeviceID) -> None:
         """Take note that nobody has the device any more."""
         self._forget()
         self._until.pop(device, None)
-        self._until[device] = self._clock() + COOLDOWN_SECONDS
+        self._until[device] = self._clock() + self._seconds
 
     def __len__(self) -> int:
         self._forget()

@@ -77,7 +77,8 @@ class SchedulerRole:
         self._leadership_news = asyncio.Event()
         # What others make may be talked about; making it beside them would give every pod two nodes.
         groups = frozenset((OWN_GROUP,)) if self._makes_nodes else None
-        cluster = Cluster(settings.scheduler_name, settings.feature_gates, groups, RecentlyFree(time.monotonic))
+        cooldown = RecentlyFree(time.monotonic, settings.cooldown_seconds)
+        cluster = Cluster(settings.scheduler_name, settings.feature_gates, groups, cooldown)
         core = SchedulerCore(
             cluster,
             SchedulingQueue(),

@@ -78,6 +78,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     identity: str
     lease_seconds: int
     cycle_pods: int
+    cooldown_seconds: float
     bind_concurrency: int
     backoff_limit: int
     settle_seconds: float
@@ -262,6 +263,12 @@ SETTINGS = (
         default="100",
         meaning="most pods that are decided before new events are looked at",
         parse=_whole(1, 10_000),
+    ),
+    Setting(
+        field="cooldown_seconds",
+        default="30",
+        meaning="devices that became free so short a time ago are given out after others that are alike",
+        parse=_seconds(0, 3_600),
     ),
     Setting(
         field="bind_concurrency",

@@ -1,12 +1,26 @@
+from collections.abc import Iterator
+
+import pytest
+
 from dra_cluster import objects
 from dra_cluster.mirror import PODS
 from dra_cluster.objects import HOSTNAME, container, from_claim, from_template
-from dra_cluster.operators import RunningOperator
+from dra_cluster.operators import Operators, RunningOperator
 from dra_cluster.world import World, consumers, devices
 from dra_controlplane.client import path_of
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 PROFILE = "device.attributes['{}'].profile == 'small'"
+
+
+@pytest.fixture
+def cautious(world: World, operators: Operators, scheduler: RunningOperator) -> Iterator[RunningOperator]:
+    """A scheduler that lets devices cool down, in the place of the usual one."""
+    scheduler.kill()
+    operator = operators.add("cautious", roles="scheduler", account="dra-scheduler", cooldown_seconds="600")
+    operator.run()
+    yield operator
+    operator.kill()
 
 
 def test_a_pod_gets_a_device_of_its_template_claim(world: World) -> None:
@@ -24,16 +38,16 @@ def test_a_pod_gets_a_device_of_its_template_claim(world: World) -> None:
 
 
 def test_what_a_pod_was_forced_to_leave_is_given_out_after_what_nobody_had(
-    world: World, scheduler: RunningOperator
+    world: World, cautious: RunningOperator
 ) -> None:
     world.gpu_node("n1", 2)
     world.gpu_template(world.gpu_class())
-    before = scheduler.metric("dra_devices_held")
+    before = cautious.metric("dra_devices_held")
     world.pod("old", from_template("gpu", "gpus"))
     world.ended("old")
     left = devices(world.claim_of("old"))
     world.remove(PODS, "old")
-    world.mirror.until(lambda: scheduler.metric("dra_devices_held") <= before, "the scheduler to see it free")
+    world.mirror.until(lambda: cautious.metric("dra_devices_held") <= before, "the scheduler to see it free")
     for pod in ("next", "third"):
         world.pod(pod, from_template("gpu", "gpus"))
         world.ended(pod)

@@ -196,7 +196,8 @@ class Operators:
         self, name: str, *, roles: str, account: str, command: Sequence[str] = BY_PROGRAM, **settings: str
     ) -> RunningOperator:
         """A replica that is not started yet, with the rights of a service account; settings without their prefix."""
-        given = {"DRA_ROLES": roles, "DRA_LEADER_ELECT": "false"}
+        # Tests reuse the names of devices, and say which one it is that a pod gets.
+        given = {"DRA_ROLES": roles, "DRA_LEADER_ELECT": "false", "DRA_COOLDOWN_SECONDS": "0"}
         operator = RunningOperator(
             name,
             kubeconfig=_login(self._plane, self._proxy, account),
