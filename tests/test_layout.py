@@ -7,7 +7,13 @@ import pytest
 ROOT = Path(__file__).parent.parent
 # A package called operator here would take the place of Python's own module.
 NO_PACKAGE = ("operator", "binder", "scheduling", "tests")
-PACKAGES = ("scheduling/dra_scheduling", "scheduling/dra_simulator", "binder/dra_binder", "operator/dra_operator")
+PACKAGES = (
+    "scheduling/kube_cel",
+    "scheduling/dra_scheduling",
+    "scheduling/dra_simulator",
+    "binder/dra_binder",
+    "operator/dra_operator",
+)
 LONGEST_MODULE = 400
 LONGEST_TEST = 500
 

@@ -31,7 +31,7 @@ from dra_binder.undo import Leftover, release
 from dra_scheduling.model.bindrequests import FAILED, PENDING, SUCCEEDED, BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.podclaims import claim_keys
+from dra_scheduling.model.pod_claim_names import claim_keys
 from dra_scheduling.model.pods import Pod
 
 T = TypeVar("T")

@@ -20,7 +20,7 @@ from dra_scheduling.model.claims import (
     ResourceClaimSpec,
 )
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.podclaims import claim_keys, claim_names
+from dra_scheduling.model.pod_claim_names import claim_keys, claim_names
 from dra_scheduling.model.pods import NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
 
 SPECIAL_INFIX = "-extended-resources-"

@@ -14,7 +14,7 @@ import msgspec
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
-from dra_scheduling.model.nodeselection import NodeSelector
+from dra_scheduling.model.node_selectors import NodeSelector
 from dra_scheduling.model.pods import Node, NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
 
 

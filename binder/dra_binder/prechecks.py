@@ -15,7 +15,7 @@ from dra_scheduling.model.claims import (
     ResourceClaim,
 )
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.podclaims import claim_keys
+from dra_scheduling.model.pod_claim_names import claim_keys
 
 
 def refusal(

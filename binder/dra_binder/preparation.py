@@ -11,7 +11,7 @@ import msgspec
 from dra_binder.allocations import has_binding_conditions, is_reserved_for, is_same_allocation
 from dra_binder.errors import GiveUp
 from dra_binder.ports import View
-from dra_scheduling.model.claims import Condition, DeviceRequestAllocationResult, ResourceClaim
+from dra_scheduling.model.claims import DeviceCondition, DeviceRequestAllocationResult, ResourceClaim
 
 TRUE = "True"
 MOST_NAMED = 3
@@ -102,7 +102,7 @@ def _conditional(claim: ResourceClaim) -> Iterator[DeviceRequestAllocationResult
             yield result
 
 
-def _conditions(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> dict[str, Condition]:
+def _conditions(claim: ResourceClaim, result: DeviceRequestAllocationResult) -> dict[str, DeviceCondition]:
     """Return what the driver says of the device, or of this share of it."""
     return {
         condition.type: condition

@@ -9,7 +9,7 @@ from dra_binder.undo import Leftover
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.podclaims import claim_keys
+from dra_scheduling.model.pod_claim_names import claim_keys
 from dra_scheduling.model.pods import Pod
 
 

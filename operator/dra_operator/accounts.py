@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from dra_binder.ports import Account, Draw
-from dra_scheduling.allocation.holdings import held_by
+from dra_scheduling.devices import PoolIndex
+from dra_scheduling.devices.consumable_capacity import room
+from dra_scheduling.devices.ledger_entries import held_by
+from dra_scheduling.devices.partitionable_devices import charge_of
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.pools import PoolIndex
-from dra_scheduling.pools.counters import charge_of
-from dra_scheduling.pools.sharing import room
 
 SEPARATOR = " of counter set "
 

@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from dra_operator.events import Notice, Recorder, Regarding, Severity
-from dra_scheduling.cel import CompileError, compile_selector
+from dra_scheduling.devices import INVALID, PoolProblem
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
-from dra_scheduling.pools import INVALID, Problem
 from dra_scheduling.wire import KubernetesObject
+from kube_cel import CompileError, compile_selector
 
 INVALID_SELECTOR = "InvalidSelector"
 MAX_REMEMBERED = 10_000
@@ -23,7 +23,7 @@ class Advice:
     `problem_of` returns why a pool hands out nothing. An incomplete one is left alone: its driver is at work on it.
     """
 
-    def __init__(self, recorder: Recorder, problem_of: Callable[[PoolKey], Problem | None]) -> None:
+    def __init__(self, recorder: Recorder, problem_of: Callable[[PoolKey], PoolProblem | None]) -> None:
         self._recorder = recorder
         self._problem_of = problem_of
         self._told: OrderedDict[str, str] = OrderedDict()

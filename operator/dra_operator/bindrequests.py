@@ -10,10 +10,10 @@ from dra_operator.api import Api, Json
 from dra_operator.cache import Cache
 from dra_operator.kinds import BIND_REQUESTS
 from dra_operator.logs import Log, log
-from dra_scheduling.cycle import bind_request
+from dra_scheduling.cycle.allocate import bind_request
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
-from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.wire import InvalidObjectError, read_as, write, write_value
 
 TURNS = 5

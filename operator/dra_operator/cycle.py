@@ -13,16 +13,16 @@ from dra_operator.disruption import Carried, Disruptor
 from dra_operator.logs import log
 from dra_operator.metrics import CYCLE_SECONDS, DEVICES_HELD, IN_FLIGHT, OUTCOMES, QUEUE
 from dra_operator.provisioning import Plans, Provisioner, is_for_nodes
+from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import NewBudget, by_steps, schedule
+from dra_scheduling.cycle.allocate import NewBudget, by_steps, schedule
+from dra_scheduling.cycle.queue import SchedulingQueue
 from dra_scheduling.disruption import Step
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, Unschedulable
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.queue import SchedulingQueue
-from dra_scheduling.reasons import Wake
+from dra_scheduling.state.assignments import Assignment, Nominated, Outcome, Unschedulable
 from dra_scheduling.wire import KubernetesObject, key_of
 
 # Seconds. With the default of 5 ms the event loop waits that long for the interpreter at every step of a cycle.
@@ -271,7 +271,9 @@ class SchedulerCore:
             self._look_at(value.pod_key, now)
         self._wake(value, wake, now)
 
-    def _wake(self, value: KubernetesObject, change: Wake, now: float, known: ResourceClaim | None = None) -> None:
+    def _wake(
+        self, value: KubernetesObject, change: ClusterEvent, now: float, known: ResourceClaim | None = None
+    ) -> None:
         if self._provisioner is not None:
             for name in self._provisioner.noticed(value, change, now):
                 self._queue.wake_nominated(name, now)

@@ -12,18 +12,18 @@ import msgspec
 
 from dra_operator.logs import log
 from dra_operator.metrics import DISRUPTION_SECONDS, DISRUPTIONS
-from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.disruption import (
+    AbandonDecision,
     Create,
-    GiveUp,
-    Kept,
-    Outlook,
+    DisruptionView,
+    Ineligible,
+    NodeActivity,
     Remove,
     Stay,
     Step,
     Successors,
-    Unrest,
     WhatIfOptions,
     first_steps,
     is_under_way,
@@ -31,7 +31,7 @@ from dra_scheduling.disruption import (
     next_steps,
     still_replaced,
 )
-from dra_scheduling.disruption.carrying import GIVEN_UP
+from dra_scheduling.disruption.execution import GIVEN_UP
 
 CARRY_SECONDS = 1.0
 """What was decided is looked after so often."""
@@ -56,7 +56,7 @@ class Told:
     def __init__(self) -> None:
         self._last: dict[str, tuple[str, float]] = {}
 
-    def news(self, kept: Iterable[Kept], now: float) -> tuple[Stay, ...]:
+    def news(self, kept: Iterable[Ineligible], now: float) -> tuple[Stay, ...]:
         """Return what is to be told now; it counts as told."""
         new = [one for one in kept if self._is_new(one, now)][:MOST_TOLD]
         self._last.update({one.claim.metadata.uid: (one.message, now) for one in new})
@@ -66,7 +66,7 @@ class Told:
         """Forget all other NodeClaims."""
         self._last = {uid: told for uid, told in self._last.items() if uid in uids}
 
-    def _is_new(self, kept: Kept, now: float) -> bool:
+    def _is_new(self, kept: Ineligible, now: float) -> bool:
         last = self._last.get(kept.claim.metadata.uid)
         return last is None or (kept.message != last[0] and now >= last[1] + TOLD_SECONDS)
 
@@ -129,7 +129,7 @@ class Disruptor:
             self._decides_at = now + (self._interval if is_quiet else CARRY_SECONDS)
         if not is_deciding and not is_carrying:
             return ()
-        outlook = Outlook(self._cluster)
+        outlook = DisruptionView(self._cluster)
         self._successors.look(outlook, now)
         # No clock here: what was decided is not to be given up because a search took long.
         steps = next_steps(outlook, WhatIfOptions(now=_moment(now)))
@@ -157,14 +157,14 @@ class Disruptor:
             if not is_taken_back(step) or now >= self._doubted[step.claim.metadata.uid] + CARRY_SECONDS
         )
 
-    def _decided(self, outlook: Outlook, now: float) -> tuple[Step, ...]:
+    def _decided(self, outlook: DisruptionView, now: float) -> tuple[Step, ...]:
         if self._since is None:
             self._since = now
         self._note_changes(outlook, now)
-        options = WhatIfOptions(now=_moment(now), budget=Budget(is_late=self._end()))
-        unrest = Unrest(changed=self._changed, since=self._since)
+        options = WhatIfOptions(now=_moment(now), budget=SearchBudget(is_late=self._end()))
+        unrest = NodeActivity(changed=self._changed, since=self._since)
         started = self._clock()
-        kept: list[Kept] = []
+        kept: list[Ineligible] = []
         decision = next_decision(outlook, options, unrest=unrest, first=self._turn, most=MOST_NODES, tell=kept.append)
         if decision is None:
             self._turn += MOST_NODES
@@ -182,12 +182,12 @@ class Disruptor:
         self._decides_at = now + CARRY_SECONDS
         return steps
 
-    def _explained(self, kept: Iterable[Kept], now: float) -> tuple[Step, ...]:
+    def _explained(self, kept: Iterable[Ineligible], now: float) -> tuple[Step, ...]:
         claims = self._cluster.inventory.claims.values()
         self._told.keep_only(frozenset(claim.metadata.uid for claim in claims))
         return self._told.news(kept, now)
 
-    def _note_changes(self, outlook: Outlook, now: float) -> None:
+    def _note_changes(self, outlook: DisruptionView, now: float) -> None:
         """Remember when pods came or went, or what a node replaces, node by node, as far as somebody was looking."""
         seen: dict[str, frozenset[str]] = {}
         for claim in self._cluster.inventory.claims.values():
@@ -206,9 +206,9 @@ class Disruptor:
         return lambda: self._clock() >= end
 
 
-def is_taken_back(step: Step) -> TypeGuard[GiveUp | Remove]:
+def is_taken_back(step: Step) -> TypeGuard[AbandonDecision | Remove]:
     """Whether the step is one of those that end a decision because it was no good."""
-    return isinstance(step, GiveUp) or (isinstance(step, Remove) and step.reason == GIVEN_UP)
+    return isinstance(step, AbandonDecision) or (isinstance(step, Remove) and step.reason == GIVEN_UP)
 
 
 class Carried(msgspec.Struct, frozen=True):

@@ -16,12 +16,12 @@ from dra_operator.kube.ports import MERGE_PATCH
 from dra_operator.logs import log
 from dra_operator.nodeclaimwriter import Server
 from dra_operator.sight import Sight, on_node
-from dra_scheduling.disruption import Close, Create, GiveUp, Mark, Remove, Reopen, Stay, Step
-from dra_scheduling.disruption.records import RETRY_AFTER
+from dra_scheduling.disruption import AbandonDecision, Close, Create, MarkNodeClaim, Remove, Reopen, Stay, Step
+from dra_scheduling.disruption.decision_annotations import RETRY_AFTER
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.nodeclaims.names import DISRUPTED_TAINT
+from dra_scheduling.nodeclaims.lifecycle_names import DISRUPTED_TAINT
 from dra_scheduling.wire import InvalidObjectError, read_as, write, write_value
 
 DISRUPTING = "Disrupting"
@@ -85,10 +85,10 @@ class DisruptionWriter:
         match step:
             case Create(claim=claim):
                 await self._create(claim)
-            case Mark(claim=claim, record=record, notice=notice):
+            case MarkNodeClaim(claim=claim, record=record, notice=notice):
                 await self._annotate(claim, {DISRUPTION: record.text})
                 self._tell(claim, Severity.NORMAL, DISRUPTING, notice)
-            case GiveUp(claim=claim, retry_after=until, notice=notice):
+            case AbandonDecision(claim=claim, retry_after=until, notice=notice):
                 await self._annotate(claim, {DISRUPTION: None, RETRY_AFTER: until})
                 self._tell(claim, Severity.WARNING, GIVEN_UP, f"stays after all: {notice}")
             case Remove(claim=claim, reason=reason, notice=notice):

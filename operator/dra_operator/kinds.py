@@ -7,6 +7,7 @@ import msgspec
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.daemonsets import DaemonSet
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule
 from dra_scheduling.model.evictions import PodDisruptionBudget
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
@@ -15,7 +16,6 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
-from dra_scheduling.model.tainting import DeviceTaintRule
 from dra_scheduling.wire import KubernetesObject
 
 Kind = type[KubernetesObject]

@@ -15,14 +15,15 @@ from dra_operator.logs import log
 from dra_operator.metrics import NOMINATED_PODS, PLAN_SECONDS
 from dra_operator.rests import RestEnds
 from dra_operator.tidings import both, lodged, nominated, not_launched, plan_failed, would_be
-from dra_scheduling.allocation.budget import within
-from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
+from dra_scheduling.allocation.allocation_refusals import OUT_OF_BUDGET
+from dra_scheduling.allocation.search_budget import within
+from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.refusing import may_be_helped
+from dra_scheduling.cluster.pod_refusals import may_be_helped
+from dra_scheduling.cycle.queue import backoff
 from dra_scheduling.inventory import Nominee, nominees_of
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.outcomes import Nominated, Outcome, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.provisioning import (
     Nomination,
@@ -36,8 +37,7 @@ from dra_scheduling.provisioning import (
     provision,
     was_never_launched,
 )
-from dra_scheduling.queue import backoff
-from dra_scheduling.reasons import Wake
+from dra_scheduling.state.assignments import Nominated, Outcome, OutOfBudget, Unschedulable
 from dra_scheduling.wire import KubernetesObject
 
 MOST_PODS = 2_000
@@ -117,9 +117,9 @@ class Provisioner:
         """How many pods are to be planned for."""
         return len(self._batch) + len(self._late)
 
-    def noticed(self, value: KubernetesObject, change: Wake, now: float) -> tuple[str, ...]:
+    def noticed(self, value: KubernetesObject, change: ClusterEvent, now: float) -> tuple[str, ...]:
         """Take note of an object that the cluster took in; return the NodeClaims that nobody need wait for any more."""
-        if change & (Wake.SUPPLY | Wake.CLASSES):
+        if change & (ClusterEvent.SUPPLY | ClusterEvent.CLASSES):
             self._revision += 1
         match value:
             case NodeClaim():
@@ -135,12 +135,12 @@ class Provisioner:
                 names = ()
         return tuple(name for name in names if self._is_over(name, now))
 
-    def rested(self, now: float) -> Wake:
+    def rested(self, now: float) -> ClusterEvent:
         """Take note of the time; return whom it could help that instance types may be tried again."""
         if not self._rests.take(now):
-            return Wake.NOTHING
+            return ClusterEvent.NOTHING
         self._revision += 1
-        return Wake.SUPPLY
+        return ClusterEvent.SUPPLY
 
     def leaves(self, pod: Pod) -> None:
         """Take note that a pod on a node is being deleted from now on."""
@@ -171,7 +171,7 @@ class Provisioner:
             return nominated(outcome.pod, keeper)
         if not self._cluster.inventory.templates():
             # A pod may be seen before the NodePool that was there before it.
-            return msgspec.structs.replace(outcome, wake=outcome.wake | Wake.SUPPLY)
+            return msgspec.structs.replace(outcome, wake=outcome.wake | ClusterEvent.SUPPLY)
         said = self._said.get(uid)
         if said is not None and self._is_current(said) and now < said.since + REMEMBERED_SECONDS:
             return both(outcome, said.refused)
@@ -263,11 +263,11 @@ class Provisioner:
         if order is not None:
             NOMINATED_PODS.inc(len(order.nominated))
 
-    def unwritten(self, name: str) -> tuple[tuple[Pod, ...], Wake]:
+    def unwritten(self, name: str) -> tuple[tuple[Pod, ...], ClusterEvent]:
         """Take an order back; return the pods that have no node now, and whom else that could help."""
         order = self._orders.pop(name, None)
         if order is None:
-            return (), Wake.NOTHING
+            return (), ClusterEvent.NOTHING
         self._revision += 1
         return tuple(one.pod for one in order.nominated), self._cluster.inventory.forget(name)
 
@@ -276,7 +276,7 @@ class Provisioner:
 
     def _revision_for(self, refused: Unschedulable | OutOfBudget) -> tuple[int, int]:
         """Return what changes with the supply of the pod: devices that many nodes reach are there for new ones, too."""
-        has_to_do = refused.wake & (Wake.DEVICES | Wake.SLICES)
+        has_to_do = refused.wake & (ClusterEvent.DEVICES | ClusterEvent.SLICES)
         return self._revision, self._cluster.changes.upheavals if has_to_do else 0
 
     def _gather(self, uid: str, outcome: Unschedulable | OutOfBudget, now: float) -> None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from dra_scheduling.basics.times import seconds_of
 from dra_scheduling.model.instancetypes import Failure, InstanceType
-from dra_scheduling.nodeclaims.times import seconds_of
 
 
 class RestEnds:

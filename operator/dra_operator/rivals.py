@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dra_binder.allocations import classes_of
 from dra_operator.cache import Cache
 from dra_operator.marks import Index
-from dra_scheduling.extended.names import implicit_name, is_extended_name
+from dra_scheduling.extended_resources.resource_names import implicit_name, is_extended_name
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.podclaims import claim_keys
+from dra_scheduling.model.pod_claim_names import claim_keys
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import DeviceClass
 from dra_scheduling.wire import KubernetesObject, key_of

@@ -23,13 +23,13 @@ from dra_operator.provisioning import Order, Plans, PlanSettings, Provisioner
 from dra_operator.settings import NodeClaimsMode, Settings
 from dra_operator.status import BIND_FAILED, PodStatus
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import by_clock
+from dra_scheduling.cycle.allocate import by_clock
+from dra_scheduling.cycle.queue import SchedulingQueue
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodeclaims.names import OWN_GROUP
-from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.nodeclaims.lifecycle_names import OWN_GROUP
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.wire import KubernetesObject
 
 WRITERS = 16

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from dra_scheduling.cycle import DEFAULT_BACKOFF_LIMIT
-from dra_scheduling.features import Features, features_named
+from dra_scheduling.basics.features import Features, features_named
+from dra_scheduling.cycle.allocate import DEFAULT_BACKOFF_LIMIT
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 DEFAULT_NAMESPACE = "dra-scheduler-system"

@@ -2,12 +2,12 @@
 
 import msgspec
 
+from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason, told_once
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import place_in
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.outcomes import Nominated, OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Pod
-from dra_scheduling.reasons import FoldedReason, Wake, told_once
+from dra_scheduling.state.assignments import Nominated, OutOfBudget, Unschedulable
 
 NOMINATED = "Nominated"
 
@@ -30,13 +30,18 @@ def lodged(pod: Pod, node: str) -> Nominated:
     """Return what a pod is told that others are about to make room for."""
     message = f"waits for the pods that are being deleted on node {node}"
     reason = FoldedReason(reason=NOMINATED, message=message, nodes=0)
-    return Nominated(pod=pod, message=message, reasons=(reason,), wake=_wake_of(pod) | Wake.NODE)
+    return Nominated(pod=pod, message=message, reasons=(reason,), wake=_wake_of(pod) | ClusterEvent.NODE)
 
 
-def _wake_of(pod: Pod) -> Wake:
+def _wake_of(pod: Pod) -> ClusterEvent:
     # Claims of its own come from templates: no other pod gets them devices.
     shares = any(one.resource_claim_name for one in pod.spec.resource_claims)
-    return Wake.DEVICES | Wake.ROOM | Wake.POD | (Wake.CLAIMS if shares else Wake.NOTHING)
+    return (
+        ClusterEvent.DEVICES
+        | ClusterEvent.ROOM
+        | ClusterEvent.POD
+        | (ClusterEvent.CLAIMS if shares else ClusterEvent.NOTHING)
+    )
 
 
 def _about(claim: NodeClaim) -> str:
@@ -51,7 +56,7 @@ def would_be(pod: Pod, claim: NodeClaim) -> Unschedulable:
     """Return what a pod is told where NodeClaims are planned only."""
     message = f"a NodeClaim would serve it ({_about(claim)}), and none is made with DRA_NODECLAIMS=plan"
     reason = FoldedReason(reason=NOMINATED, message=message, nodes=0)
-    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
+    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=ClusterEvent.SUPPLY)
 
 
 def not_launched(pod: Pod, claim: NodeClaim) -> Unschedulable:
@@ -59,14 +64,14 @@ def not_launched(pod: Pod, claim: NodeClaim) -> Unschedulable:
     why = next(one.message or one.reason for one in claim.status.conditions if one.type == "Launched")
     message = f"no new node: NodeClaim {claim.name} was not launched, another one is made after a pause: {why}"
     reason = FoldedReason(reason="NotLaunched", message=message, nodes=0)
-    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
+    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=ClusterEvent.SUPPLY)
 
 
 def plan_failed(pod: Pod) -> Unschedulable:
     """Return what a pod is told that nothing could be planned for."""
     message = "no new node: the plan failed, the log of the scheduler says why"
     reason = FoldedReason(reason="PlanFailed", message=message, nodes=0)
-    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=Wake.SUPPLY)
+    return Unschedulable(pod=pod, message=message, reasons=(reason,), wake=ClusterEvent.SUPPLY)
 
 
 def both(outcome: Unschedulable, said: Unschedulable | OutOfBudget) -> Unschedulable:

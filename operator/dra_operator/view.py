@@ -9,15 +9,15 @@ from dra_operator.accounts import Accounts
 from dra_operator.cache import Cache
 from dra_operator.marks import Index, M
 from dra_operator.rivals import Rivals
-from dra_scheduling.features import DEFAULT_FEATURES, Features
+from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
+from dra_scheduling.basics.requirements import matches
+from dra_scheduling.devices import INCOMPLETE, NodePlace, PoolIndex, PoolProblem
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
-from dra_scheduling.model.nodeselection import NodeSelector
+from dra_scheduling.model.node_selectors import NodeSelector
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.pools import INCOMPLETE, NodePlace, PoolIndex, Problem
-from dra_scheduling.requirements import matches
 from dra_scheduling.wire import KubernetesObject
 
 CONTENDED_SECONDS = 600.0
@@ -164,7 +164,7 @@ class ClusterView:
             return Presence.ELSEWHERE
         return Presence.REACHABLE
 
-    def pool_problem(self, key: PoolKey) -> Problem | None:
+    def pool_problem(self, key: PoolKey) -> PoolProblem | None:
         """Return why a pool hands out no devices, None where it does."""
         return self._pools.problem(key)
 

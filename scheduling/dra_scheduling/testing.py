@@ -23,7 +23,7 @@ from dra_scheduling.model.claims import (
     ResourceClaimStatus,
 )
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint
+from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Taint
 from dra_scheduling.model.pods import (
     Container,
     Node,
@@ -50,8 +50,8 @@ from dra_scheduling.model.slices import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from dra_scheduling.quantity import Quantity
-from dra_scheduling.semver import Version
+from kube_cel.quantity import Quantity
+from kube_cel.semver import Version
 
 GPU_DRIVER = "gpu.example.com"
 NIC_DRIVER = "nic.example.com"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from dra_simulator.arguments import LATER, parser
-from dra_simulator.problems import Problem, UnusableInputError
+from dra_simulator.problems import InputProblem, UnusableInputError
 
 COMMANDS = {
     "simulate": "dra_simulator.commands:run_simulate",
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         _write_no_more()
         message = f"expected an output that can be written: {error.strerror}"
-        sys.stderr.write(f"{Problem('standard output', 'file', '-', message)}\n")
+        sys.stderr.write(f"{InputProblem('standard output', 'file', '-', message)}\n")
         return UNUSABLE
     finally:
         gc.enable()
@@ -65,7 +65,7 @@ def _run(argv: Sequence[str]) -> int:
         return UNUSABLE
     except RecursionError:
         # Parameters of drivers are never looked into, so only writing them shows how deep they are.
-        sys.stderr.write(f"{Problem('input', 'object', '$', 'expected less deep nesting')}\n")
+        sys.stderr.write(f"{InputProblem('input', 'object', '$', 'expected less deep nesting')}\n")
         return UNUSABLE
 
 

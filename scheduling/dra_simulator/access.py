@@ -7,7 +7,7 @@ from pykube import HTTPClient, KubeConfig
 from pykube.exceptions import KubernetesError
 
 from dra_scheduling.wire import InvalidObjectError, KubernetesObject, read
-from dra_simulator.problems import Problem, UnusableInputError
+from dra_simulator.problems import InputProblem, UnusableInputError
 
 PLURALS = {
     "Node": ("v1", "nodes"),
@@ -63,7 +63,7 @@ class LiveCluster:
         except (AttributeError, TypeError, ValueError, yaml.YAMLError) as error:
             # pykube takes the shape of the file for granted.
             raise _unusable("kubeconfig", f"expected the YAML of a kubeconfig: {error}") from error
-        self.skipped: list[Problem] = []
+        self.skipped: list[InputProblem] = []
 
     def objects(self) -> Iterator[KubernetesObject]:
         """Yield everything, kind by kind. What cannot be read is noted in `skipped`, as a scheduler would pass it over.
@@ -75,7 +75,7 @@ class LiveCluster:
                 try:
                     yield read({**raw, "apiVersion": version, "kind": kind})
                 except InvalidObjectError as error:
-                    self.skipped.append(Problem("cluster", error.subject, error.path, error.problem))
+                    self.skipped.append(InputProblem("cluster", error.subject, error.path, error.problem))
 
     def _list(self, kind: str, version: str, plural: str) -> Iterator[Mapping[str, object]]:
         following = ""
@@ -103,4 +103,4 @@ class LiveCluster:
 
 
 def _unusable(subject: str, message: str) -> UnusableInputError:
-    return UnusableInputError(Problem("cluster", subject, "-", message))
+    return UnusableInputError(InputProblem("cluster", subject, "-", message))

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from dra_scheduling.features import DEFAULT_FEATURES, Features, features_named
+from dra_scheduling.basics.features import DEFAULT_FEATURES, Features, features_named
 
 SIMULATE_EXAMPLES = """\
 examples:

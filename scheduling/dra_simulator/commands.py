@@ -9,20 +9,20 @@ from pathlib import Path
 import msgspec
 
 from dra_scheduling.model.pods import Pod
-from dra_simulator.checks.everything import check
-from dra_simulator.checks.findings import Finding, Severity
+from dra_simulator.check.everything import check
+from dra_simulator.check.findings import Finding, Severity
 from dra_simulator.complete import World, complete
-from dra_simulator.explain import Listener, explain
+from dra_simulator.explain.explain_json import story_in_plain_values
+from dra_simulator.explain.explain_pod import Listener, explain
+from dra_simulator.explain.explain_text import story_blocks
 from dra_simulator.identity import pod_called
+from dra_simulator.launch.without_nodes import what_if, what_if_blocks, what_if_in_plain_values
 from dra_simulator.load import load
 from dra_simulator.output import emit
-from dra_simulator.problems import Problem, UnusableInputError
+from dra_simulator.problems import InputProblem, UnusableInputError
 from dra_simulator.report import counted, findings_blocks, simulation_blocks
 from dra_simulator.result import result_of
 from dra_simulator.simulate import Nodes, Whose, cluster_of, simulate
-from dra_simulator.stories.plain import story_in_plain_values
-from dra_simulator.stories.text import story_blocks
-from dra_simulator.supply.whatif import what_if, what_if_blocks, what_if_in_plain_values
 from dra_simulator.trace import Trace
 
 DONE, SAYS_NO = 0, 1
@@ -96,7 +96,7 @@ def _trace(file: str | None) -> Iterator[Trace | None]:
             yield Trace(stream)
     except OSError as error:
         message = f"expected a file that can be written: {error.strerror}"
-        raise UnusableInputError(Problem("--trace", file, "-", message)) from error
+        raise UnusableInputError(InputProblem("--trace", file, "-", message)) from error
 
 
 def _mention_ignored(world: World) -> None:

@@ -27,7 +27,7 @@ from dra_scheduling.wire import (
 from dra_simulator.admission import PriorityClass, created, prioritized, registered_node, time_after
 from dra_simulator.identity import Names, with_uid
 from dra_simulator.load import Loaded, Manifest
-from dra_simulator.problems import Problem
+from dra_simulator.problems import InputProblem
 from dra_simulator.replicas import PodMaker, Workload, workload_of
 from dra_simulator.templates import ClaimMaker
 
@@ -35,7 +35,7 @@ NO_OBJECT = "documents that are no objects"
 K = TypeVar("K", bound=KubernetesObject)
 
 
-class Subject(NamedTuple):
+class ManifestSubject(NamedTuple):
     """An object of the input by kind and name."""
 
     kind: str
@@ -48,7 +48,7 @@ class Subject(NamedTuple):
 class UnknownField(NamedTuple):
     """A field of an object of ours that its kind does not have: its path, and what was expected."""
 
-    subject: Subject
+    subject: ManifestSubject
     path: str
     problem: str
 
@@ -61,9 +61,9 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     objects: tuple[KubernetesObject, ...]
-    files: Mapping[Subject, str]
+    files: Mapping[ManifestSubject, str]
     ignored: Mapping[str, int]
-    problems: tuple[Problem, ...]
+    problems: tuple[InputProblem, ...]
     unknown: tuple[UnknownField, ...] = ()
     now: str
 
@@ -72,9 +72,9 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(value for value in self.objects if isinstance(value, kind))
 
 
-def subject_of(value: KubernetesObject) -> Subject:
+def subject_of(value: KubernetesObject) -> ManifestSubject:
     """Return kind and name of an object."""
-    return Subject(type(value).__name__, key_of(value))
+    return ManifestSubject(type(value).__name__, key_of(value))
 
 
 def complete(loaded: Loaded, namespace: str = "default", now: str | None = None) -> World:
@@ -105,10 +105,10 @@ class _Reader:
 
     def __init__(self, namespace: str) -> None:
         self._names = Names(namespace)
-        self._seen: dict[Subject, Manifest] = {}
-        self.files: dict[Subject, str] = {}
+        self._seen: dict[ManifestSubject, Manifest] = {}
+        self.files: dict[ManifestSubject, str] = {}
         self.ignored: Counter[str] = Counter()
-        self.problems: list[Problem] = []
+        self.problems: list[InputProblem] = []
         self.unknown: list[UnknownField] = []
         self.values: list[KubernetesObject] = []
         self.workloads: list[Workload] = []
@@ -127,10 +127,10 @@ class _Reader:
         except InvalidObjectError as error:
             subject = f"{place}, {error.subject}" if place else error.subject
             told = (*unknown_fields_of(raw), *faults_of(error, raw))
-            self.problems += (Problem(file, subject, *fault) for fault in told)
+            self.problems += (InputProblem(file, subject, *fault) for fault in told)
         except RecursionError:
             message = "expected less deep nesting"
-            self.problems.append(Problem(file=file, object="object", path="$", message=message))
+            self.problems.append(InputProblem(file=file, object="object", path="$", message=message))
 
     def _sort(self, manifest: Manifest) -> None:
         raw = registered_node(manifest.raw) if manifest.raw.get("kind") == "Node" else manifest.raw
@@ -155,10 +155,10 @@ class _Reader:
         workload = workload_of(manifest.raw)
         if workload is None:
             self.ignored[api] += 1
-        elif self._is_new(Subject(workload.kind, workload.key), manifest):
+        elif self._is_new(ManifestSubject(workload.kind, workload.key), manifest):
             self.workloads.append(workload)
 
-    def _is_new(self, subject: Subject, manifest: Manifest) -> bool:
+    def _is_new(self, subject: ManifestSubject, manifest: Manifest) -> bool:
         """Whether the object was not there yet. The same object with another content is a problem."""
         before = self._seen.setdefault(subject, manifest)
         self.files.setdefault(subject, manifest.file)
@@ -166,7 +166,7 @@ class _Reader:
             return True
         if before.raw != manifest.raw:
             message = f"expected one definition, and {before.file} holds another one"
-            self.problems.append(Problem(file=manifest.file, object=str(subject), path="$", message=message))
+            self.problems.append(InputProblem(file=manifest.file, object=str(subject), path="$", message=message))
         return False
 
 
@@ -194,7 +194,7 @@ def _pods_of_workloads(reader: _Reader, pods: Iterable[Pod], given: Iterable[Kub
     maker = PodMaker(reader.workloads, pods, (value for value in given if isinstance(value, Node)))
     made: list[Pod] = []
     for workload in sorted(reader.workloads, key=lambda workload: (workload.kind, workload.key)):
-        file = reader.files[Subject(workload.kind, workload.key)]
+        file = reader.files[ManifestSubject(workload.kind, workload.key)]
         with reader.noting_problems(file):
             new = tuple(maker.pods_of(workload))
             made += new

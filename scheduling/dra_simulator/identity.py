@@ -12,7 +12,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.load import Manifest
-from dra_simulator.problems import Problem, UnusableInputError
+from dra_simulator.problems import InputProblem, UnusableInputError
 
 CLUSTER_SCOPED = frozenset(
     {
@@ -94,4 +94,4 @@ def pod_called(name: str, pods: Iterable[Pod], namespace: str, source: str) -> P
         return found[key]
     others = ", ".join(sorted(str(other) for other in found if other.name == bare))
     message = f"expected a pod that is there, as NAME or NAMESPACE/NAME{f', such as {others}' if others else ''}"
-    raise UnusableInputError(Problem(source, f"Pod {key}", "-", message))
+    raise UnusableInputError(InputProblem(source, f"Pod {key}", "-", message))

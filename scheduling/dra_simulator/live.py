@@ -15,13 +15,13 @@ from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.wire import KubernetesObject, write
 from dra_simulator.access import LiveCluster
-from dra_simulator.explain import explain_with_supply
+from dra_simulator.explain.explain_json import story_in_plain_values
+from dra_simulator.explain.explain_pod import explain_with_supply
+from dra_simulator.explain.explain_text import story_blocks
 from dra_simulator.identity import pod_called
+from dra_simulator.launch.nodeclaim_progress import time_now
 from dra_simulator.load import DUMPED_AT
 from dra_simulator.output import emit
-from dra_simulator.stories.plain import story_in_plain_values
-from dra_simulator.stories.text import story_blocks
-from dra_simulator.supply.waiting import time_now
 from dra_simulator.tables import Table
 
 DONE = 0

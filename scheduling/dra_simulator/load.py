@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from dra_scheduling.nodeclaims.times import seconds_of, time_of
+from dra_scheduling.basics.times import seconds_of, time_of
 from dra_simulator.documents import BrokenTextError, documents
-from dra_simulator.problems import Problem, UnusableInputError
+from dra_simulator.problems import InputProblem, UnusableInputError
 
 STANDARD_INPUT = "-"
 DUMPED_AT = "dra-scheduler.dev/dumped-at"
@@ -34,7 +34,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     manifests: tuple[Manifest, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[InputProblem, ...] = ()
     others: int = 0
     now: str = ""
 
@@ -54,7 +54,7 @@ def load(paths: Sequence[str]) -> Loaded:
     found = [item for path in paths for item in _everything_in(path)]
     return Loaded(
         manifests=tuple(item for item in found if isinstance(item, Manifest)),
-        problems=tuple(item for item in found if isinstance(item, Problem)),
+        problems=tuple(item for item in found if isinstance(item, InputProblem)),
         others=found.count(None),
         now=max((item for item in found if isinstance(item, str)), default=""),
     )
@@ -66,7 +66,7 @@ def moment_of(value: object) -> str:
     return time_of(seconds) if seconds else ""
 
 
-def _everything_in(path: str) -> Iterator[Manifest | Problem | str | None]:
+def _everything_in(path: str) -> Iterator[Manifest | InputProblem | str | None]:
     """Yield objects, problems, times of dumps, and None for a document that is no object and that nobody meant."""
     is_empty = True
     for file, found in _files(path):
@@ -82,7 +82,7 @@ def _everything_in(path: str) -> Iterator[Manifest | Problem | str | None]:
             yield from error.problems
     if is_empty:
         # An earlier command of a pipe may have failed, or a name be wrong: that must not look as if all were well.
-        yield Problem(file=path, object="input", path="-", message="expected at least one object, as YAML or JSON")
+        yield InputProblem(file=path, object="input", path="-", message="expected at least one object, as YAML or JSON")
 
 
 def _files(path: str) -> Iterator[tuple[str, _Found]]:
@@ -102,7 +102,7 @@ def _documents_of(file: str) -> Iterator[tuple[str, object]]:
         for number, document in enumerate(documents(_text(file)), start=1):
             yield f"document {number}", document
     except BrokenTextError as error:
-        problem = Problem(file=file, object=f"document {number + 1}", path=error.place, message=error.message)
+        problem = InputProblem(file=file, object=f"document {number + 1}", path=error.place, message=error.message)
         raise UnusableInputError(problem) from error
 
 
@@ -111,11 +111,13 @@ def _text(file: str) -> str:
         content = sys.stdin.buffer.read() if file == STANDARD_INPUT else Path(file).read_bytes()
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        problem = Problem(file=file, object="file", path=f"byte {error.start}", message="expected text in UTF-8")
+        problem = InputProblem(file=file, object="file", path=f"byte {error.start}", message="expected text in UTF-8")
         raise UnusableInputError(problem) from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        problem = Problem(file=file, object="file", path="-", message=f"expected a file that can be read: {reason}")
+        problem = InputProblem(
+            file=file, object="file", path="-", message=f"expected a file that can be read: {reason}"
+        )
         raise UnusableInputError(problem) from error
 
 
@@ -123,21 +125,23 @@ def _is_something_else(document: object) -> bool:
     return not isinstance(document, Mapping) or not ("kind" in document or "metadata" in document)
 
 
-def _contents(file: str, place: str, document: object) -> Iterator[Manifest | Problem | str]:
+def _contents(file: str, place: str, document: object) -> Iterator[Manifest | InputProblem | str]:
     """Yield the objects of a document, and its time if it is a dump that has one."""
     metadata = document.get("metadata") if isinstance(document, Mapping) and document.get("kind") == "List" else None
     notes = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     written = notes.get(DUMPED_AT) if isinstance(notes, Mapping) else None
     if written is not None:
         path = f'$.metadata.annotations["{DUMPED_AT}"]'
-        yield moment_of(written) or Problem(file, f"{place}, List", path, EXPECTED_TIME)
+        yield moment_of(written) or InputProblem(file, f"{place}, List", path, EXPECTED_TIME)
     yield from _objects(file, place, document)
 
 
-def _objects(file: str, place: str, document: object) -> Iterator[Manifest | Problem]:
+def _objects(file: str, place: str, document: object) -> Iterator[Manifest | InputProblem]:
     """Yield the object, or the objects of a list of any kind (`List`, `PodList`; a list may hold lists)."""
     if not isinstance(document, Mapping):
-        yield Problem(file, place, "$", f"expected an object with apiVersion and kind, got {type(document).__name__}")
+        yield InputProblem(
+            file, place, "$", f"expected an object with apiVersion and kind, got {type(document).__name__}"
+        )
         return
     kind = document.get("kind")
     if not (isinstance(kind, str) and kind.endswith("List") and "items" in document and "spec" not in document):
@@ -145,7 +149,7 @@ def _objects(file: str, place: str, document: object) -> Iterator[Manifest | Pro
         return
     items = document["items"] or []
     if not isinstance(items, list):
-        yield Problem(file, f"{place}, {kind}", "$.items", f"expected a list, got {type(items).__name__}")
+        yield InputProblem(file, f"{place}, {kind}", "$.items", f"expected a list, got {type(items).__name__}")
         return
     # The API server leaves kind and version out of the items of a typed list.
     implied = {"apiVersion": document.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}

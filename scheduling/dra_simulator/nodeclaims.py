@@ -6,27 +6,27 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from dra_scheduling.basics.reasons import Refusal, fold, in_short
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, NODE_POOL_LABEL
 from dra_scheduling.inventory import Nominee, nominees_of
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import NodeSlices
-from dra_scheduling.nodeclaims.names import CONSOLIDATABLE, REGISTERED
-from dra_scheduling.provisioning.asking import ask
-from dra_scheduling.reasons import Refusal, fold, in_short
+from dra_scheduling.nodeclaims.lifecycle_names import CONSOLIDATABLE, REGISTERED
+from dra_scheduling.provisioning.pending_pod_checks import ask
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.access import LiveCluster
 from dra_simulator.complete import complete
+from dra_simulator.launch.host_json import group_in_plain_values
+from dra_simulator.launch.host_tables import SERVES, called, price_text, reasons_text, types_of
+from dra_simulator.launch.host_views import Surveyor, TypeGroup, grouped
+from dra_simulator.launch.made_up_provider import Catalogue
+from dra_simulator.launch.nodeclaim_progress import NodeClaimProgress, NodeClaimSurroundings, standing, time_now
 from dra_simulator.live import everything
 from dra_simulator.load import load
 from dra_simulator.output import emit
-from dra_simulator.problems import Problem, UnusableInputError
-from dra_simulator.supply.machines import Catalogue
-from dra_simulator.supply.plain import group_in_plain_values
-from dra_simulator.supply.text import SERVES, called, price_text, reasons_text, types_of
-from dra_simulator.supply.views import Surveyor, TypeGroup, grouped
-from dra_simulator.supply.waiting import Standing, Surroundings, standing, time_now
+from dra_simulator.problems import InputProblem, UnusableInputError
 from dra_simulator.tables import Block, Table
 
 DONE = 0
@@ -51,7 +51,7 @@ def run_nodeclaims(arguments: argparse.Namespace) -> int:
         cluster.apply(value)
         if isinstance(value, ResourceSlice):
             slices.apply(value)
-    around = Surroundings(cluster, slices, now)
+    around = NodeClaimSurroundings(cluster, slices, now)
     catalogue = Catalogue(cluster)
     if arguments.name is None:
         every = (claim for _, claim in sorted(cluster.inventory.claims.items()))
@@ -69,7 +69,7 @@ def run_nodeclaims(arguments: argparse.Namespace) -> int:
     return DONE
 
 
-def _input(arguments: argparse.Namespace) -> tuple[Sequence[KubernetesObject], str, tuple[Problem, ...]]:
+def _input(arguments: argparse.Namespace) -> tuple[Sequence[KubernetesObject], str, tuple[InputProblem, ...]]:
     """Return the objects, the time, and what cannot be used of files."""
     if not arguments.paths:
         return everything(LiveCluster(arguments.context)), arguments.now or time_now(), ()
@@ -77,11 +77,11 @@ def _input(arguments: argparse.Namespace) -> tuple[Sequence[KubernetesObject], s
     return world.objects, world.now, world.problems
 
 
-def _called(name: str, cluster: Cluster, problems: Iterable[Problem]) -> NodeClaim:
+def _called(name: str, cluster: Cluster, problems: Iterable[InputProblem]) -> NodeClaim:
     claim = cluster.inventory.claims.get(name)
     if claim is None:
         names = ", ".join(sorted(cluster.inventory.claims)) or "there is none"
-        problem = Problem("nodeclaims", f"NodeClaim {name}", "-", f"expected a NodeClaim that is there: {names}")
+        problem = InputProblem("nodeclaims", f"NodeClaim {name}", "-", f"expected a NodeClaim that is there: {names}")
         raise UnusableInputError(*problems, problem)
     return claim
 
@@ -90,7 +90,7 @@ def _concerns(claim: NodeClaim, namespace: str | None) -> bool:
     return namespace is None or any(nominee.key.namespace == namespace for nominee in nominees_of(claim))
 
 
-def _standing(claim: NodeClaim, catalogue: Catalogue, around: Surroundings) -> Standing:
+def _standing(claim: NodeClaim, catalogue: Catalogue, around: NodeClaimSurroundings) -> NodeClaimProgress:
     named = claim.metadata.labels.get(INSTANCE_TYPE_LABEL)
     expanded = None if named is None else catalogue.called(named, claim.spec.node_class_ref.name)
     return standing(claim, expanded, around)
@@ -113,19 +113,19 @@ def _fate(cluster: Cluster, claim: NodeClaim, nominee: Nominee, now: str) -> Fat
     return Fate(pod=name, groups=grouped(views))
 
 
-def _list_blocks(found: Sequence[Standing]) -> list[Block]:
+def _list_blocks(found: Sequence[NodeClaimProgress]) -> list[Block]:
     rows = tuple(_row(one) for one in found)
     return [Table(headers=HEADERS, rows=rows, style="cyan")] if rows else ["none"]
 
 
-def _row(one: Standing) -> tuple[str, ...]:
+def _row(one: NodeClaimProgress) -> tuple[str, ...]:
     pods = in_short(one.pods, MOST_PODS)
     type_ = one.instance_type or (f"one of {one.instance_types}" if one.instance_types else "any")
     cells = (one.node_claim, one.node_pool, type_, one.zone, one.node, one.age, one.phase, _waits(one), pods)
     return tuple(cell or "-" for cell in cells)
 
 
-def _waits(one: Standing) -> str:
+def _waits(one: NodeClaimProgress) -> str:
     # Before the node is registered no driver can have published.
     is_told = one.phase == REGISTERED and len(one.missing_drivers) > 1
     missing = f" (missing drivers: {', '.join(one.missing_drivers)})" if is_told else ""
@@ -134,7 +134,7 @@ def _waits(one: Standing) -> str:
     return "; ".join(filter(None, ("; ".join(one.waits_for) + missing, *notable)))
 
 
-def _one_blocks(claim: NodeClaim, one: Standing, fates: Sequence[Fate]) -> list[Block]:
+def _one_blocks(claim: NodeClaim, one: NodeClaimProgress, fates: Sequence[Fate]) -> list[Block]:
     lines = [f"pod {fate.pod}: {fate.message}" for fate in fates if fate.message]
     headers = ("POD", "INSTANCE TYPES", "PRICE/H", "LISTED", "WHAT THEY SAY")
     rows = tuple(row for fate in fates for row in _fate_rows(claim, fate))

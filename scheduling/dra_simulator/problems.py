@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Problem(NamedTuple):
+class InputProblem(NamedTuple):
     """One reason why an input cannot be used. `object` is `Kind namespace/name`, `path` a JSON path in it."""
 
     file: str
@@ -19,6 +19,6 @@ class Problem(NamedTuple):
 class UnusableInputError(Exception):
     """The input cannot be used; `problems` says why."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: InputProblem) -> None:
         super().__init__("; ".join(str(problem) for problem in problems))
         self.problems = problems

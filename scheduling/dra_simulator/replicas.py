@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from dra_scheduling.cluster.index import DEFAULT_SCHEDULER_NAME
+from dra_scheduling.cluster.cluster import DEFAULT_SCHEDULER_NAME
+from dra_scheduling.fit.node_rules import static_refusal
 from dra_scheduling.model.base import ObjectMeta, OwnerReference, Value
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Toleration
+from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Toleration
 from dra_scheduling.model.pods import Affinity, Node, NodeAffinity, Pod, PodSpec
-from dra_scheduling.nodefit.static import static_refusal
 from dra_scheduling.wire import InvalidObjectError, read_as
 from dra_simulator.identity import uid_of
-from dra_simulator.workloads import MOST_PODS, PodTemplate, pod_templates
+from dra_simulator.workloads import MOST_PODS, WorkloadPodTemplate, pod_templates
 
 DAEMON_TOLERATIONS = tuple(
     Toleration(key=f"node.kubernetes.io/{key}", operator="Exists", effect=effect)
@@ -34,7 +34,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     metadata: ObjectMeta
     raw: Mapping[str, object]
-    templates: tuple[PodTemplate, ...]
+    templates: tuple[WorkloadPodTemplate, ...]
 
     @property
     def key(self) -> ObjectKey:
@@ -112,7 +112,7 @@ class PodMaker:
             if missing:
                 yield from self._copies(workload, template, missing)
 
-    def _copies(self, workload: Workload, template: PodTemplate, count: int) -> Iterator[Pod]:
+    def _copies(self, workload: Workload, template: WorkloadPodTemplate, count: int) -> Iterator[Pod]:
         pattern = _pattern(workload, template)
         prefix = f"{workload.key.name}-{template.role}" if template.role else workload.key.name
         number = 0
@@ -146,7 +146,7 @@ def _subject(kind: str, raw: Mapping[str, object]) -> str:
     return f"{kind} {metadata.get('namespace')}/{metadata.get('name')}"
 
 
-def _pattern(workload: Workload, template: PodTemplate) -> Pod:
+def _pattern(workload: Workload, template: WorkloadPodTemplate) -> Pod:
     """Return the pod that all pods of the template are copies of."""
     wanted = _mapping(template.raw.get("metadata"))
     raw = {
@@ -169,7 +169,7 @@ def _pattern(workload: Workload, template: PodTemplate) -> Pod:
     return msgspec.structs.replace(pod, metadata=metadata)
 
 
-def _volumes(workload: Workload, template: PodTemplate) -> dict[str, object]:
+def _volumes(workload: Workload, template: WorkloadPodTemplate) -> dict[str, object]:
     """Return the volumes of a StatefulSet's pods: its claim templates become volumes that need a claim."""
     claims = _mapping(workload.raw.get("spec")).get("volumeClaimTemplates")
     if not isinstance(claims, list):

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
 from dra_scheduling.model.claims import AllocationResult
-from dra_scheduling.model.outcomes import Assignment
-from dra_simulator.checks.findings import Finding, Severity
+from dra_scheduling.state.assignments import Assignment
+from dra_simulator.check.findings import Finding, Severity
+from dra_simulator.launch.host_tables import claims_table
+from dra_simulator.launch.made_up_provider import Catalogue
 from dra_simulator.simulate import Simulation
-from dra_simulator.supply.machines import Catalogue
-from dra_simulator.supply.text import claims_table
 from dra_simulator.tables import Block, Table
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from dra_scheduling.cycle import bind_request
-from dra_scheduling.reasons import FoldedReason
+from dra_scheduling.basics.reasons import FoldedReason
+from dra_scheduling.cycle.allocate import bind_request
 from dra_scheduling.wire import write
 from dra_simulator.simulate import Simulation
 

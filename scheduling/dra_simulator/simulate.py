@@ -5,18 +5,18 @@ from enum import Enum, auto
 
 import msgspec
 
+from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.outcomes import Assignment, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.provisioning import Nomination
+from dra_scheduling.state.assignments import Assignment, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.wire import KubernetesObject, key_of
 from dra_simulator.complete import World
-from dra_simulator.supply.machines import Catalogue, Provider
-from dra_simulator.supply.rounds import Rounds, Watcher
+from dra_simulator.launch.made_up_provider import Catalogue, Provider
+from dra_simulator.launch.rounds import Rounds, Watcher
 
 Left = Unschedulable | Waiting | OutOfBudget
 

@@ -8,17 +8,17 @@ import json
 from collections.abc import Hashable, Sequence
 from typing import TextIO
 
-from dra_scheduling.allocation.outcomes import Exhausted, Impossible
+from dra_scheduling.allocation.allocation_outcomes import Exhausted, Impossible
+from dra_scheduling.basics.reasons import Refusal, fold
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.nodestate import NodeState
+from dra_scheduling.fit.evaluate import ClaimDevices, NodePlacement, find_placement
+from dra_scheduling.fit.pod_class import PodClass
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.outcomes import Assignment, Outcome
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning import Nomination
-from dra_scheduling.reasons import Refusal, fold
-from dra_scheduling.shapes.shape import Shape
-from dra_scheduling.shapes.verdicts import Devices, Placement, find_placement
-from dra_simulator.explain import shape_of
+from dra_scheduling.state.assignments import Assignment, Outcome
+from dra_scheduling.state.node_state import NodeState
+from dra_simulator.explain.explain_pod import shape_of
 
 MOST_STEPS = 1_000
 """Steps of one search that are written; of the others it is said how many there were."""
@@ -46,7 +46,7 @@ class Trace:
             self._write(event="pod", pod=name, reason=shape.reason, message=_sentence(shape))
             return
         self._write(event="pod", pod=name)
-        devices = Devices(cluster.pools, cluster.ledger, cluster.classes)
+        devices = ClaimDevices(cluster.pools, cluster.ledger, cluster.classes)
         searched: dict[Hashable, str] = {}
         for node, state in sorted(cluster.nodes.items()):
             look = _look(shape, state, devices)
@@ -124,7 +124,7 @@ class _Steps:
             self._trace.write(event=event, pod=self._pod, node=self._node, **fields)
 
 
-def _look(shape: Shape, state: NodeState, devices: Devices) -> Hashable | None:
+def _look(shape: PodClass, state: NodeState, devices: ClaimDevices) -> Hashable | None:
     """Return what a search sees of the node's devices; None where there is none, or where nodes cannot be compared."""
     need = shape.need_on(state.offered, devices.classes)
     if isinstance(need, Refusal) or need.query is None:
@@ -133,9 +133,9 @@ def _look(shape: Shape, state: NodeState, devices: Devices) -> Hashable | None:
     return None if sight is None else (id(need.query), sight.content)
 
 
-def _verdict(found: Placement | Refusal | Impossible | Exhausted) -> dict[str, str]:
+def _verdict(found: NodePlacement | Refusal | Impossible | Exhausted) -> dict[str, str]:
     match found:
-        case Placement():
+        case NodePlacement():
             return {"verdict": "fits"}
         case Refusal():
             return {"verdict": "refuses", "reason": found.reason, "message": _sentence(found)}

@@ -16,7 +16,7 @@ MOST_PODS = 100_000
 NOT_NOW = frozenset({("batch", "CronJob"), ("kueue.x-k8s.io", "Workload")})
 
 
-class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
+class WorkloadPodTemplate(msgspec.Struct, frozen=True, kw_only=True):
     """A pod template in a workload: where it stands, the role its pods have, how many of them there should be."""
 
     path: str
@@ -25,7 +25,7 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True):
     raw: Mapping[str, object]
 
 
-def pod_templates(raw: Mapping[str, object]) -> tuple[PodTemplate, ...]:
+def pod_templates(raw: Mapping[str, object]) -> tuple[WorkloadPodTemplate, ...]:
     """Return the pod templates of an object of any kind; none for what is no workload.
 
     Raises `InvalidObjectError` for a number of replicas that is none.
@@ -37,7 +37,7 @@ def pod_templates(raw: Mapping[str, object]) -> tuple[PodTemplate, ...]:
     return tuple(_below(spec, "$.spec", role=""))
 
 
-def _below(value: Mapping[str, object], path: str, role: str) -> list[PodTemplate]:
+def _below(value: Mapping[str, object], path: str, role: str) -> list[WorkloadPodTemplate]:
     found = [template for key in value for template in _behind(value, key, path, role)]
     # Only what holds a template is a workload: elsewhere `replicas` may be anything, as in the schema of a CRD.
     if not found:
@@ -46,10 +46,10 @@ def _below(value: Mapping[str, object], path: str, role: str) -> list[PodTemplat
     return [msgspec.structs.replace(template, count=template.count * copies) for template in found]
 
 
-def _behind(value: Mapping[str, object], key: str, path: str, role: str) -> Iterator[PodTemplate]:
+def _behind(value: Mapping[str, object], key: str, path: str, role: str) -> Iterator[WorkloadPodTemplate]:
     child, here = value[key], f"{path}.{key}"
     if key.lower().endswith("template") and isinstance(child, Mapping) and _is_pod_template(child):
-        yield PodTemplate(path=here, role=role, count=_group_share(value, key, path), raw=child)
+        yield WorkloadPodTemplate(path=here, role=role, count=_group_share(value, key, path), raw=child)
     elif isinstance(child, Mapping):
         yield from _below(child, here, _joined(role, key) if path.endswith("ReplicaSpecs") else role)
     elif isinstance(child, list):

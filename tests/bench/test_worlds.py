@@ -4,11 +4,11 @@ from dra_bench import candidates, sweeps
 from dra_bench.fleets import Fleet, fleets, pod_with_claim, wish
 from dra_bench.searches import solve
 from dra_bench.worlds import TARGET_SOLVABLE, World, worlds
-from dra_scheduling.allocation.outcomes import Allocated
+from dra_scheduling.allocation.allocation_outcomes import Allocated
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
-from dra_scheduling.model.outcomes import Assignment, Outcome
+from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment, Outcome
 from dra_scheduling.wire import read
 
 SMALL = fleets(nodes=3, wide_nodes=3)

@@ -13,8 +13,8 @@ from dra_binding.world import NODE, POD, World, allocation, bind_request, device
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import claim, pod, request, reserved_for
+from kube_cel.quantity import Quantity
 
 GPU = device("gpu-0")
 MEMORY = Account(GPU.pool_key, "memory", GPU.device)

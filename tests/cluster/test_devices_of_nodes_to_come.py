@@ -11,7 +11,7 @@ from dra_cluster.whole import Whole
 from dra_cluster.world import World
 from dra_controlplane.client import Json
 from dra_controlplane.installation import KWOK, apply_rights
-from dra_scheduling.features import NODE_ALLOCATABLE
+from dra_scheduling.basics.features import NODE_ALLOCATABLE
 
 pytestmark = pytest.mark.controlplane
 

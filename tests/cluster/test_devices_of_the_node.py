@@ -6,7 +6,7 @@ from dra_cases import cases
 from dra_cluster.apart import Apart
 from dra_cluster.play import Play
 from dra_cluster.world import World
-from dra_scheduling.features import NODE_ALLOCATABLE
+from dra_scheduling.basics.features import NODE_ALLOCATABLE
 
 pytestmark = pytest.mark.controlplane
 

@@ -8,7 +8,7 @@ from dra_cluster.proxy import Proxy
 from dra_cluster.world import World
 from dra_controlplane.client import ApiError, Json
 from dra_controlplane.waiting import wait_until
-from dra_scheduling.queue import backoff
+from dra_scheduling.cycle.queue import backoff
 
 ADMISSION = "admissionregistration.k8s.io/v1"
 POLICIES = f"{ADMISSION}/validatingadmissionpolicies"

@@ -4,12 +4,12 @@ import msgspec
 
 from dra_binder.ports import Account, Draw
 from dra_operator.accounts import Accounts
+from dra_scheduling.devices import PoolIndex
 from dra_scheduling.model.claims import AllocationResult, DeviceAllocationResult, DeviceRequestAllocationResult
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import Counter, CounterSet, DeviceCounterConsumption, ResourceSlice
-from dra_scheduling.pools import PoolIndex
-from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import GPU_DRIVER, device, resource_slice
+from kube_cel.quantity import Quantity
 
 POOL = PoolKey(GPU_DRIVER, "n1")
 MEMORY = Account(POOL, f"{GPU_DRIVER}/memory", "gpu-0")

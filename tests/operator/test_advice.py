@@ -6,8 +6,8 @@ from dra_operating.loop import run_briefly
 from dra_operating.objects import at
 from dra_operator.advice import INVALID_SELECTOR, Advice
 from dra_operator.events import Recorder
+from dra_scheduling.devices import INVALID, PoolIndex
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.pools import INVALID, PoolIndex
 from dra_scheduling.testing import GPU_CLASS, device, device_class, devices, resource_slice
 from dra_scheduling.testing import pool as pool_of
 from dra_scheduling.wire import KubernetesObject

@@ -7,8 +7,8 @@ from dra_operating.objects import at, bind_request, raw
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
-from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import pod
 from dra_scheduling.wire import read_as
 

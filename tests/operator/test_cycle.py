@@ -20,19 +20,19 @@ from dra_operator.cycle import (
 )
 from dra_operator.metrics import REGISTRY
 from dra_operator.provisioning import Plans
-from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import NewBudget, by_steps
-from dra_scheduling.cycle import bind_request as decided
+from dra_scheduling.cycle.allocate import NewBudget, by_steps
+from dra_scheduling.cycle.allocate import bind_request as decided
+from dra_scheduling.cycle.queue import SchedulingQueue
 from dra_scheduling.disruption import Step
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.nodeselection import Taint
-from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome, Unschedulable
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.pods import Node, Pod
-from dra_scheduling.model.tainting import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
-from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.state.assignments import Assignment, Nominated, Outcome, Unschedulable
 from dra_scheduling.testing import (
     allocated,
     claim,
@@ -131,7 +131,7 @@ def test_a_pod_waits_until_a_rule_against_its_devices_goes(world: World) -> None
 
 
 def test_a_pod_whose_time_is_up_pauses_and_holds_up_nobody() -> None:
-    budgets = [Budget(is_late=lambda: True), Budget(), Budget()]
+    budgets = [SearchBudget(is_late=lambda: True), SearchBudget(), SearchBudget()]
     world = World(new_budget=lambda: budgets.pop(0))
     world.gpu_node("n1", 2)
     world.add(gpu_pod("a"), gpu_pod("b"))

@@ -17,16 +17,16 @@ from dra_operator.disruption import MOST_TOLD, TOLD_SECONDS, Carried, Disruptor,
 from dra_operator.disruptionwriter import DisruptionWriter
 from dra_operator.events import Notice, Recorder, Severity
 from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
-from dra_scheduling.disruption import Close, Create, Kept, Mark, Record, Stay
-from dra_scheduling.disruption.records import annotated
+from dra_scheduling.basics.times import seconds_of
+from dra_scheduling.cycle.queue import SchedulingQueue
+from dra_scheduling.disruption import Close, Create, DecisionRecord, Ineligible, MarkNodeClaim, Stay
+from dra_scheduling.disruption.decision_annotations import annotated
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.nodeclaims.times import seconds_of
-from dra_scheduling.queue import SchedulingQueue
 from dra_scheduling.wire import key_of, read, write
 
 START = seconds_of("2026-01-02T00:00:00Z")
@@ -323,7 +323,9 @@ async def test_a_node_that_has_replaced_another_waits_for_the_pods_from_there() 
     fleet.node("old")
     old = fleet.claim_of("old")
     fleet.cluster.apply(replace(old, metadata=replace(old.metadata, deletion_timestamp=BORN)))
-    record = Record(reason="Drifted", message="", since=BORN, node_claims=("claim-old",), replacements=("claim-new",))
+    record = DecisionRecord(
+        reason="Drifted", message="", since=BORN, node_claims=("claim-old",), replacements=("claim-new",)
+    )
     fleet.node("new", notes={REPLACES: record.text})
     core = SchedulerCore(
         fleet.cluster, SchedulingQueue(), cycle_pods=10, disruptor=Disruptor(fleet.cluster, 10.0, lambda: START)
@@ -409,11 +411,11 @@ def test_what_was_told_of_a_node_claim_that_is_gone_is_forgotten() -> None:
     assert [stay.claim for stay in told.news(kept, START)] == [kept[0].claim]
 
 
-def staying(message: str, count: int = 1) -> list[Kept]:
+def staying(message: str, count: int = 1) -> list[Ineligible]:
     fleet = Fleet()
     for number in range(count):
         fleet.node(f"n{number}")
-    return [Kept(claim=fleet.claim_of(f"n{number}"), message=message, is_lasting=True) for number in range(count)]
+    return [Ineligible(claim=fleet.claim_of(f"n{number}"), message=message, is_lasting=True) for number in range(count)]
 
 
 def test_nothing_new_is_decided_before_the_pods_of_a_node_that_went_have_successors() -> None:
@@ -424,7 +426,7 @@ def test_nothing_new_is_decided_before_the_pods_of_a_node_that_went_have_success
     fleet.pod("two", "b", gpus=1)
     fleet.remove_kind("gpu-2")
     going = fleet.claim_of("a")
-    record = Record(reason="Drifted", message="", since=BORN, node_claims=(going.name,))
+    record = DecisionRecord(reason="Drifted", message="", since=BORN, node_claims=(going.name,))
     fleet.cluster.apply(annotated(going, {DISRUPTION: record.text}))
     disruptor = Disruptor(fleet.cluster, 10.0, lambda: START)
     assert [type(step) for step in disruptor.steps(START, is_quiet=False)] == [Close]
@@ -437,4 +439,4 @@ def test_nothing_new_is_decided_before_the_pods_of_a_node_that_went_have_success
     assert disruptor.next_time() == START + 12.0
     fleet.pod("successor", "room", gpus=1)
 
-    assert [type(step) for step in disruptor.steps(START + 12.0, is_quiet=True)] == [Create, Mark]
+    assert [type(step) for step in disruptor.steps(START + 12.0, is_quiet=True)] == [Create, MarkNodeClaim]

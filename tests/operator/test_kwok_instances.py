@@ -6,7 +6,7 @@ import pytest
 
 from dra_operator.kwok.instances import Catalogue
 from dra_operator.kwok.objects import address, node_of
-from dra_scheduling.features import DEFAULT_FEATURES, NODE_ALLOCATABLE, Features
+from dra_scheduling.basics.features import DEFAULT_FEATURES, NODE_ALLOCATABLE, Features
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.nodeclaims.launching import chosen

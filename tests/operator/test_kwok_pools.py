@@ -15,7 +15,7 @@ from dra_scheduling.model.instancetypes import DeviceGroup, InstanceDevices, Ins
 from dra_scheduling.model.instancetypes import InstanceTypeSpec as Spec
 from dra_scheduling.model.pods import Node
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.quantity import Quantity
+from kube_cel.quantity import Quantity
 
 GPU, NIC = "gpu.example.com", "nic.example.com"
 NODE = Node(metadata=ObjectMeta(name="n", uid="uid-of-n"))

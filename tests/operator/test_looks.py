@@ -9,9 +9,9 @@ from dra_operator.cycle import Changed, Lead, Ordered, Removed, SchedulerCore, W
 from dra_operator.metrics import REGISTRY
 from dra_operator.provisioning import Order, PlanSettings, Provisioner
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import bind_request
-from dra_scheduling.model.outcomes import Assignment, Nominated, Outcome
-from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.cycle.allocate import bind_request
+from dra_scheduling.cycle.queue import SchedulingQueue
+from dra_scheduling.state.assignments import Assignment, Nominated, Outcome
 from dra_scheduling.testing import (
     claim,
     devices,

@@ -19,7 +19,7 @@ from dra_operator.kinds import BY_KIND
 from dra_operator.leader import Leadership
 from dra_operator.nodeclaims.role import NodeClaimsRole
 from dra_operator.settings import Role, Settings
-from dra_scheduling.disruption import Record
+from dra_scheduling.disruption import DecisionRecord
 from dra_scheduling.inventory.replacements import DISRUPTION
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node
@@ -27,7 +27,7 @@ from dra_scheduling.wire import KubernetesObject, key_of, read, write, write_val
 
 SECONDS = 60.0
 LATER: Json = {"taints": [{"key": "example.com/new", "effect": "NoSchedule"}]}
-RECORD = Record(reason="Empty", message="no pod needs it", since=BORN, node_claims=("claim-a",))
+RECORD = DecisionRecord(reason="Empty", message="no pod needs it", since=BORN, node_claims=("claim-a",))
 
 
 class Town(RequestsInMemory):

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from dra_operator.cache import Cache
 from dra_operator.nodeclaims.places import Places
-from dra_scheduling.features import DEFAULT_FEATURES
+from dra_scheduling.basics.features import DEFAULT_FEATURES
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef

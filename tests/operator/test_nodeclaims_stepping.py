@@ -12,7 +12,7 @@ from dra_operator.nodeclaims.writer import Writer
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClassRef
 from dra_scheduling.nodeclaims import ChangeNode, Delete, Evict, Wait
-from dra_scheduling.nodeclaims.steps import Notice as ToTell
+from dra_scheduling.nodeclaims.lifecycle_steps import Notice as ToTell
 from dra_scheduling.testing import pod
 from dra_scheduling.wire import write
 

@@ -9,9 +9,9 @@ from dra_operator.nodeclaims.writer import Blocked, Writer
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.instancetypes import Failure, InstanceType
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
-from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType
 from dra_scheduling.testing import pod, quantities
 from dra_scheduling.wire import read_as, write

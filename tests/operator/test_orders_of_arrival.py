@@ -9,8 +9,8 @@ from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.cycle import Changed, Lead, SchedulerCore
 from dra_operator.provisioning import PlanSettings, Provisioner
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.model.outcomes import Assignment
-from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.cycle.queue import SchedulingQueue
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import claim, container, devices, driver_class, node, pod, request, resource_slice
 from dra_scheduling.wire import KubernetesObject
 

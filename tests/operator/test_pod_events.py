@@ -4,9 +4,9 @@ import pytest
 
 from dra_cases.fleet import BORN, NOW, pod
 from dra_operator.nodeclaims.podevents import PodEvents
+from dra_scheduling.basics.times import seconds_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodeclaims.times import seconds_of
 from dra_scheduling.wire import read
 
 SEEN = seconds_of(NOW)

@@ -15,8 +15,8 @@ from dra_operator.provisioning import (
 )
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.outcomes import Nominated, Unschedulable
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Nominated, Unschedulable
 from dra_scheduling.testing import claim, container, driver_class, node, pod, request
 
 

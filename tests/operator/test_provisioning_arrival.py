@@ -7,10 +7,10 @@ from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.cycle import Changed, Lead, Ordered, SchedulerCore
 from dra_operator.provisioning import ARRIVAL_SECONDS, PlanSettings, Provisioner
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle.queue import SchedulingQueue
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
-from dra_scheduling.model.outcomes import Assignment
-from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import node
 
 BEGIN = 1_767_225_600.0

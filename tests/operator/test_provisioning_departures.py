@@ -9,8 +9,8 @@ from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.departures import LOOK_SECONDS
 from dra_operator.metrics import REGISTRY
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import (
     GPU_DRIVER,
     allocated,

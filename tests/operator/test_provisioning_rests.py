@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from dra_operating.planning import World, names, pods_of, said
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.provisioning import ARRIVAL_SECONDS
+from dra_scheduling.basics.times import time_of
 from dra_scheduling.model.instancetypes import InstanceType
-from dra_scheduling.model.outcomes import Unschedulable
-from dra_scheduling.nodeclaims.times import time_of
+from dra_scheduling.state.assignments import Unschedulable
 
 MINUTE = 60.0
 

@@ -9,10 +9,10 @@ from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
 from dra_operator.status import PodStatus
-from dra_scheduling.model.outcomes import Nominated
+from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason
 from dra_scheduling.model.pods import Pod, PodCondition
 from dra_scheduling.model.pods import PodStatus as Status
-from dra_scheduling.reasons import FoldedReason, Wake
+from dra_scheduling.state.assignments import Nominated
 from dra_scheduling.testing import pod
 
 PATH = "/api/v1/namespaces/default/pods/p"
@@ -21,7 +21,7 @@ PATH = "/api/v1/namespaces/default/pods/p"
 def nominated(node_claim: str) -> Nominated:
     message = f"waits for NodeClaim {node_claim}"
     reason = FoldedReason(reason="Nominated", message=message, nodes=0)
-    return Nominated(pod=pod("p"), message=message, reasons=(reason,), wake=Wake.POD, node_claim=node_claim)
+    return Nominated(pod=pod("p"), message=message, reasons=(reason,), wake=ClusterEvent.POD, node_claim=node_claim)
 
 
 class World:

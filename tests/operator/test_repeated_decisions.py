@@ -4,10 +4,10 @@ from dra_operating.api import ApiInMemory
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
 from dra_operator.kinds import BIND_REQUESTS
-from dra_scheduling.cycle import bind_request
+from dra_scheduling.cycle.allocate import bind_request
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
-from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import pod
 from dra_scheduling.wire import read_as, write
 

@@ -10,9 +10,9 @@ from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
 from dra_operator.status import PASSING_SECONDS, PodStatus
-from dra_scheduling.model.outcomes import Assignment, Outcome, Unschedulable, Waiting
+from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason
 from dra_scheduling.model.pods import Pod, PodCondition
-from dra_scheduling.reasons import FoldedReason, Wake
+from dra_scheduling.state.assignments import Assignment, Outcome, Unschedulable, Waiting
 from dra_scheduling.testing import pod
 
 PATH = "/api/v1/namespaces/default/pods/p"
@@ -20,12 +20,15 @@ PATH = "/api/v1/namespaces/default/pods/p"
 
 def refused(message: str = "0/1 nodes fit", value: Pod | None = None) -> Unschedulable:
     reason = FoldedReason(reason="NotEnoughDevices", message=message, nodes=1)
-    return Unschedulable(pod=value or pod("p"), message=message, reasons=(reason,), wake=Wake.DEVICES)
+    return Unschedulable(pod=value or pod("p"), message=message, reasons=(reason,), wake=ClusterEvent.DEVICES)
 
 
 def waiting(reason: str) -> Waiting:
     return Waiting(
-        pod=pod("p"), message="waits", reasons=(FoldedReason(reason=reason, message="waits", nodes=0),), wake=Wake.POD
+        pod=pod("p"),
+        message="waits",
+        reasons=(FoldedReason(reason=reason, message="waits", nodes=0),),
+        wake=ClusterEvent.POD,
     )
 
 

@@ -8,7 +8,7 @@ from dra_operating.clock import ManualClock
 from dra_operating.objects import at, bind_request, device, held_claim
 from dra_operator.cache import Cache
 from dra_operator.view import CONTENDED_SECONDS, ClusterView
-from dra_scheduling.extended.names import implicit_name
+from dra_scheduling.extended_resources.resource_names import implicit_name
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED
 from dra_scheduling.model.claims import ResourceClaimTemplate, ResourceClaimTemplateSpec

@@ -5,17 +5,17 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
-from dra_scheduling.features import DEFAULT_FEATURES, Features
-from dra_scheduling.ledger import Ledger, Source
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal, fold
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Source
 from dra_scheduling.model.claims import DeviceClaimConfiguration, DeviceRequest, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.nodeselection import NodeSelector, Toleration
+from dra_scheduling.model.node_selectors import NodeSelector, Toleration
 from dra_scheduling.model.slices import Device, DeviceCounterConsumption, OpaqueDeviceConfiguration, ResourceSlice
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.reasons import Refusal, Wake, fold
 from dra_scheduling.testing import (
     GPU_DRIVER,
     NIC_DRIVER,
@@ -480,9 +480,9 @@ def test_a_device_may_bring_its_own_place() -> None:
 
 def test_a_refusal_for_taken_devices_wakes_the_pod_when_devices_or_slices_change() -> None:
     wake = World(gpus(1)).refusal(claim_spec(request(count=2))).wake
-    assert wake & Wake.DEVICES
-    assert wake & Wake.SLICES
-    assert not wake & Wake.ROOM
+    assert wake & ClusterEvent.DEVICES
+    assert wake & ClusterEvent.SLICES
+    assert not wake & ClusterEvent.ROOM
 
 
 def test_equal_refusals_of_many_nodes_fold_into_one_with_the_nearest_miss() -> None:

@@ -5,14 +5,14 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated
 from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.alternatives import Clash, Order
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.narrowing import core
-from dra_scheduling.allocation.outcomes import Allocated
-from dra_scheduling.ledger import Ledger
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.allocation.conflict_core import core
+from dra_scheduling.allocation.prioritized_list import AlternativeOrder, Clash
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest
-from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.testing import (
     GPU_CLASS,
     GPU_DRIVER,
@@ -31,7 +31,7 @@ COUNTS = st.lists(st.integers(1, 3), min_size=1, max_size=4).map(tuple)
 
 def visited(counts: tuple[int, ...], forbidden: frozenset[tuple[int, ...]]) -> tuple[int, ...] | None:
     """The first combination that is not forbidden, each forbidden one learned as it is met."""
-    order = Order(counts, PATIENCE)
+    order = AlternativeOrder(counts, PATIENCE)
     choice = order.first()
     for _ in range(200):
         if choice is None or choice not in forbidden:
@@ -50,27 +50,27 @@ def test_the_first_combination_that_does_not_clash_is_found(counts: tuple[int, .
 
 
 def test_a_clash_of_few_requests_skips_all_combinations_that_contain_it() -> None:
-    order = Order((2, 2, 2, 2), PATIENCE)
+    order = AlternativeOrder((2, 2, 2, 2), PATIENCE)
     assert order.first() == (0, 0, 0, 0)
     assert order.next({0: frozenset((0,)), 1: frozenset((0,))}) == (0, 1, 0, 0)
     assert order.next({1: frozenset((1,))}) == (1, 0, 0, 0)
 
 
 def test_a_clash_without_requests_ends_it() -> None:
-    order = Order((2, 2), PATIENCE)
+    order = AlternativeOrder((2, 2), PATIENCE)
     assert order.first() == (0, 0)
     assert order.next({}) is None
 
 
 def test_what_is_learned_of_two_requests_holds_for_each_choice_of_a_third() -> None:
-    order = Order((2, 2, 2), PATIENCE)
+    order = AlternativeOrder((2, 2, 2), PATIENCE)
     assert order.next({0: frozenset((0,)), 2: frozenset((0, 1))}) is not None
     assert order.next({0: frozenset((1,)), 2: frozenset((0,))}) == (1, 0, 1)
     assert order.next({0: frozenset((1,)), 2: frozenset((1,))}) is None
 
 
 def test_an_order_that_looks_at_too_many_clashes_ends_and_says_so() -> None:
-    order = Order((2, 2, 2), 2)
+    order = AlternativeOrder((2, 2, 2), 2)
     assert order.next({0: frozenset((0,)), 2: frozenset((0,))}) == (0, 0, 1)
     assert order.is_spent
     assert order.next({1: frozenset((0,))}) is None

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from dra_scheduling.allocation.budget import Budget
+from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import by_clock, schedule
-from dra_scheduling.model.outcomes import Assignment, OutOfBudget
+from dra_scheduling.cycle.allocate import by_clock, schedule
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment, OutOfBudget
 from dra_scheduling.testing import claim, device_class, devices, node, pod, request, resource_slice
 
 IN_TIME, LATE = 1.0, 9.0
@@ -98,6 +98,6 @@ def test_a_pod_without_steps_left_still_takes_the_answer_that_another_node_gave(
     first, second = (waiting(cluster, name) for name in ("a", "b"))
     schedule(cluster, [first])
 
-    (outcome,) = schedule(cluster, [second], lambda: Budget(steps=0)).outcomes
+    (outcome,) = schedule(cluster, [second], lambda: SearchBudget(steps=0)).outcomes
 
     assert isinstance(outcome, Assignment)

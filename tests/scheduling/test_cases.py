@@ -5,10 +5,10 @@ import random
 import pytest
 
 from dra_cases import Case, Decisions, Pending, cases, differences, faults
+from dra_scheduling.basics.features import Features
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import bind_request, schedule
-from dra_scheduling.features import Features
-from dra_scheduling.model.outcomes import Assignment, CycleResult
+from dra_scheduling.cycle.allocate import bind_request, schedule
+from dra_scheduling.state.assignments import Assignment, CycleResult
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.complete import complete
 from dra_simulator.load import Loaded, Manifest

@@ -7,19 +7,19 @@ from typing import Any
 import pytest
 import yaml
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Impossible
+from dra_scheduling.allocation.allocation_results import with_share_ids
 from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.holdings import held_by
-from dra_scheduling.allocation.outcomes import Allocated, Impossible
-from dra_scheduling.allocation.results import with_share_ids
-from dra_scheduling.features import Features
-from dra_scheduling.ledger import Ledger, Source
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.basics.features import Features
+from dra_scheduling.basics.reasons import Refusal, fold
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Source
+from dra_scheduling.devices.ledger_entries import held_by
 from dra_scheduling.model.claims import AllocationResult, DeviceRequestAllocationResult, ResourceClaimSpec
-from dra_scheduling.model.nodeselection import NodeSelector
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule
+from dra_scheduling.model.node_selectors import NodeSelector
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
-from dra_scheduling.model.tainting import DeviceTaintRule
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.reasons import Refusal, fold
 from dra_scheduling.wire.objects import read_as, write_value
 
 Json = dict[str, Any]

@@ -1,4 +1,4 @@
-from dra_scheduling.changes import KEPT_ENTRIES, ChangeLog, Everything
+from dra_scheduling.state.change_log import KEPT_ENTRIES, ChangeLog, Everything
 
 
 def test_a_reader_sees_each_node_that_changed_since_its_last_look_once() -> None:

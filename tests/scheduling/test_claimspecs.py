@@ -3,8 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
-from dra_scheduling.allocation.claimspecs import Alternative, ParsedClaim, Rule, RuleKind, parse_claim
-from dra_scheduling.features import DEFAULT_FEATURES, ON_BY_DEFAULT, Features
+from dra_scheduling.allocation.claim_requests import (
+    Alternative,
+    ConstraintKind,
+    ConstraintRule,
+    ParsedClaim,
+    parse_claim,
+)
+from dra_scheduling.basics.features import DEFAULT_FEATURES, ON_BY_DEFAULT, Features
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.model.claims import (
     CapacityRequirements,
     DeviceAllocationConfiguration,
@@ -15,11 +22,10 @@ from dra_scheduling.model.claims import (
     ExactDeviceRequest,
     ResourceClaimSpec,
 )
-from dra_scheduling.model.nodeselection import Toleration
+from dra_scheduling.model.node_selectors import Toleration
 from dra_scheduling.model.slices import DeviceSelector, OpaqueDeviceConfiguration
-from dra_scheduling.quantity import Quantity
-from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.testing import GPU_CLASS, all_request, claim_spec, device_class, match_attribute, request
+from kube_cel.quantity import Quantity
 
 OPAQUE_A = OpaqueDeviceConfiguration(driver="a.example", parameters={"kind": "a"})
 OPAQUE_B = OpaqueDeviceConfiguration(driver="b.example", parameters={"kind": "b"})
@@ -88,8 +94,8 @@ def test_counts_default_as_the_server_defaults_them() -> None:
 def test_a_rule_without_requests_binds_all_of_them() -> None:
     spec = claim_spec(request("a"), request("b"), constraints=[match_attribute("x/y"), match_attribute("x/z", "b")])
     assert parsed(spec).rules == (
-        Rule(kind=RuleKind.MATCH, attribute="x/y", scope=frozenset({(0, 0), (1, 0)})),
-        Rule(kind=RuleKind.MATCH, attribute="x/z", scope=frozenset({(1, 0)})),
+        ConstraintRule(kind=ConstraintKind.MATCH, attribute="x/y", scope=frozenset({(0, 0), (1, 0)})),
+        ConstraintRule(kind=ConstraintKind.MATCH, attribute="x/z", scope=frozenset({(1, 0)})),
     )
 
 
@@ -250,9 +256,9 @@ def test_gates_are_switched_by_name_only_where_there_is_something_to_switch() ->
 
 
 def test_a_refusal_says_what_could_help() -> None:
-    assert refused(claim_spec(request("gpu", "gone"))).wake == Wake.CLASSES
-    assert refused(claim_spec(request("gpu", "broken"))).wake == Wake.CLASSES
-    assert refused(claim_spec(request("gpu", GPU_CLASS, "nonsense"))).wake == Wake.CLAIMS
+    assert refused(claim_spec(request("gpu", "gone"))).wake == ClusterEvent.CLASSES
+    assert refused(claim_spec(request("gpu", "broken"))).wake == ClusterEvent.CLASSES
+    assert refused(claim_spec(request("gpu", GPU_CLASS, "nonsense"))).wake == ClusterEvent.CLAIMS
 
 
 def test_messages_are_one_line() -> None:

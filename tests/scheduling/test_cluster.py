@@ -1,7 +1,8 @@
 import msgspec
 
+from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import bind_request, schedule
+from dra_scheduling.cycle.allocate import bind_request, schedule
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import (
     AllocationResult,
@@ -11,9 +12,8 @@ from dra_scheduling.model.claims import (
     ResourceClaimStatus,
 )
 from dra_scheduling.model.ids import DeviceID, ObjectKey
-from dra_scheduling.model.outcomes import Assignment, Unschedulable
 from dra_scheduling.model.pods import Node, Pod, PodStatus
-from dra_scheduling.reasons import Wake
+from dra_scheduling.state.assignments import Assignment, Unschedulable
 from dra_scheduling.testing import (
     GPU_DRIVER,
     allocated,
@@ -94,7 +94,7 @@ def test_a_forgotten_decision_leaves_no_trace() -> None:
     wake = world.forget(item.metadata.uid)
     assert not world.ledger.held
     assert world.nodes["n1"].free["cpu"] == 64_000
-    assert Wake.DEVICES in wake
+    assert ClusterEvent.DEVICES in wake
     assert world.pending() == (item,)
 
 
@@ -132,8 +132,8 @@ def test_a_failed_bind_request_frees_everything_and_the_pod_is_pending_again() -
     world.apply(written(assignment))
     wake = world.apply(written(assignment, phase=FAILED))
     assert not world.ledger.held
-    assert Wake.DEVICES in wake
-    assert Wake.ROOM in wake
+    assert ClusterEvent.DEVICES in wake
+    assert ClusterEvent.ROOM in wake
     assert world.pending() == (item,)
 
 
@@ -255,7 +255,7 @@ def test_a_dimension_that_the_node_does_not_offer_is_never_charged() -> None:
 def test_a_node_heartbeat_wakes_nobody() -> None:
     world = cluster()
     end = world.changes.end
-    assert world.apply(node("n1")) is Wake.NOTHING
+    assert world.apply(node("n1")) is ClusterEvent.NOTHING
     assert world.changes.end == end
 
 
@@ -263,8 +263,8 @@ def test_flapping_consumers_of_a_shared_claim_wake_nobody() -> None:
     held = allocated(claim("shared", request()), GPU_0, consumers=[pod("a"), pod("b")])
     fewer = allocated(claim("shared", request()), GPU_0, consumers=[pod("a")])
     world = cluster(held)
-    assert world.apply(fewer) is Wake.NOTHING
-    assert world.apply(held) is Wake.NOTHING
+    assert world.apply(fewer) is ClusterEvent.NOTHING
+    assert world.apply(held) is ClusterEvent.NOTHING
 
 
 def test_a_claim_deallocated_and_allocated_anew_in_one_update_moves_its_devices() -> None:
@@ -273,7 +273,7 @@ def test_a_claim_deallocated_and_allocated_anew_in_one_update_moves_its_devices(
     wake = world.apply(allocated(claim("c", request()), other))
     assert not world.ledger.is_taken(GPU_0)
     assert world.ledger.is_taken(other)
-    assert Wake.DEVICES in wake
+    assert ClusterEvent.DEVICES in wake
 
 
 def test_admin_access_occupies_nothing() -> None:

@@ -3,16 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated
 from dra_scheduling.allocation.allocator import fulfil
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated
-from dra_scheduling.allocation.query import Query
-from dra_scheduling.ledger import Ledger, Source
+from dra_scheduling.allocation.claim_query import ClaimQuery
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Source
 from dra_scheduling.model.claims import ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.slices import Counter, CounterSet, Device, DeviceCounterConsumption
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import (
     GPU_DRIVER,
     all_request,
@@ -23,6 +22,7 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from kube_cel.quantity import Quantity
 
 ROOT = "example.com/root"
 
@@ -48,7 +48,7 @@ def given(
     ledger = Ledger(Warm(DeviceID(GPU_DRIVER, "n1", f"gpu-{number}") for number in warm))
     parsed = parse_claim("c", spec, {GPU_DRIVER: driver_class(GPU_DRIVER)})
     assert isinstance(parsed, ParsedClaim)
-    found = fulfil(Query([parsed]), NodePlace("n1", {}), index, ledger)
+    found = fulfil(ClaimQuery([parsed]), NodePlace("n1", {}), index, ledger)
     assert isinstance(found, Allocated)
     return [result.device for result in found.allocations[0].devices.results]
 

@@ -1,12 +1,12 @@
+from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import bind_request, schedule
+from dra_scheduling.cycle.allocate import bind_request, schedule
 from dra_scheduling.inventory import Nominee
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, nominees_text
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
-from dra_scheduling.model.outcomes import Assignment, CycleResult, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.reasons import Wake
+from dra_scheduling.state.assignments import Assignment, CycleResult, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.testing import container, devices, driver_class, node, pod, resource_slice, templated_pod
 
 RESOURCE = "example.com/gpu"
@@ -64,8 +64,8 @@ def test_one_pod_that_fits_nowhere_does_not_hold_up_the_next() -> None:
 def test_what_could_help_is_told_with_the_refusal() -> None:
     (outcome,) = decide(cluster("n1"), gpu_pod("a", 3)).outcomes
     assert isinstance(outcome, Unschedulable)
-    assert Wake.SLICES | Wake.DEVICES | Wake.NODE in outcome.wake
-    assert Wake.ROOM not in outcome.wake
+    assert ClusterEvent.SLICES | ClusterEvent.DEVICES | ClusterEvent.NODE in outcome.wake
+    assert ClusterEvent.ROOM not in outcome.wake
 
 
 def test_a_pod_whose_claim_is_not_made_yet_waits_quietly() -> None:

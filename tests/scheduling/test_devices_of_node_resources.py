@@ -3,13 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_scheduling.basics.features import NODE_ALLOCATABLE, Features
+from dra_scheduling.basics.pod_requests import pod_requests
+from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import bind_request, schedule
-from dra_scheduling.features import NODE_ALLOCATABLE, Features
+from dra_scheduling.cycle.allocate import bind_request, schedule
+from dra_scheduling.devices.node_allocatable_resources import ClaimUse, is_mapped, taken_of_node
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import DeviceRequestAllocationResult
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.outcomes import Assignment, Unschedulable
 from dra_scheduling.model.pods import Container, ContainerResourceClaim, Pod, ResourceRequirements
 from dra_scheduling.model.slices import (
     Device,
@@ -17,10 +19,7 @@ from dra_scheduling.model.slices import (
     NodeAllocatableOverhead,
     NodeAllocatableResource,
 )
-from dra_scheduling.nodefit.ofdevices import ClaimUse, is_mapped, taken_of_node
-from dra_scheduling.podrequests import pod_requests
-from dra_scheduling.quantity import Quantity
-from dra_scheduling.reasons import Refusal
+from dra_scheduling.state.assignments import Assignment, Unschedulable
 from dra_scheduling.testing import (
     allocated,
     claim,
@@ -34,6 +33,7 @@ from dra_scheduling.testing import (
     resource_slice,
 )
 from dra_scheduling.wire import KubernetesObject
+from kube_cel.quantity import Quantity
 
 FEATURES = Features.of({NODE_ALLOCATABLE: True})
 SHARED = NodeAllocatableMapping(capacity_key="cores", capacity_multiplier=Quantity.parse("2"))

@@ -3,18 +3,17 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import bind_request, schedule
+from dra_scheduling.cycle.allocate import bind_request, schedule
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.claims import AllocationResult, CapacityRequirements, DeviceRequest, ResourceClaim
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.namespaces import ADMIN_ACCESS_LABEL, Namespace
-from dra_scheduling.model.nodeselection import Taint
-from dra_scheduling.model.outcomes import Assignment, Unschedulable
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.slices import Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSlice
-from dra_scheduling.model.tainting import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
-from dra_scheduling.quantity import Quantity
-from dra_scheduling.reasons import Wake
+from dra_scheduling.state.assignments import Assignment, Unschedulable
 from dra_scheduling.testing import (
     GPU_DRIVER,
     allocated,
@@ -29,6 +28,7 @@ from dra_scheduling.testing import (
     resource_slice,
 )
 from dra_scheduling.wire import KubernetesObject
+from kube_cel.quantity import Quantity
 
 MEMORY = "memory"
 
@@ -103,7 +103,7 @@ def test_a_share_is_counted_once_from_the_plan_to_the_written_claim() -> None:
     assert isinstance(assignment, Assignment)
     cluster.apply(bind_request(assignment))
     written = replace(first[0], status=replace(first[0].status, allocation=assignment.claims[0].allocation))
-    assert cluster.apply(written) & Wake.DEVICES == Wake.NOTHING
+    assert cluster.apply(written) & ClusterEvent.DEVICES == ClusterEvent.NOTHING
     for value in second:
         cluster.apply(value)
     assert list(given(cluster)) == ["b"]
@@ -115,7 +115,7 @@ def test_a_freed_share_wakes_waiting_pods() -> None:
     for value in asking("b", wants("1Gi")):
         cluster.apply(value)
     assert given(cluster) == {}
-    assert cluster.forget(assignment.pod.metadata.uid) & Wake.DEVICES
+    assert cluster.forget(assignment.pod.metadata.uid) & ClusterEvent.DEVICES
     cluster.remove(type(assignment.pod), assignment.pod.key)
     assert list(given(cluster)) == ["b"]
 
@@ -171,7 +171,7 @@ def test_a_taint_rule_keeps_pods_from_devices_until_it_is_gone() -> None:
     )
     cluster = cluster_of(resource_slice("s", devices(1), node="n1"), *asking("a", request()), rule)
     assert given(cluster) == {}
-    assert cluster.remove(DeviceTaintRule, ObjectKey("", "rule")) & Wake.SLICES
+    assert cluster.remove(DeviceTaintRule, ObjectKey("", "rule")) & ClusterEvent.SLICES
     assert list(given(cluster)) == ["a"]
 
 
@@ -184,7 +184,7 @@ def test_admin_access_needs_the_label_of_the_namespace() -> None:
     assert isinstance(outcome, Unschedulable)
     assert "adminAccess needs the label resource.kubernetes.io/admin-access: true on the namespace" in outcome.message
     labelled = Namespace(metadata=ObjectMeta(name="default", labels={ADMIN_ACCESS_LABEL: "true"}))
-    assert cluster.apply(labelled) & Wake.CLAIMS
+    assert cluster.apply(labelled) & ClusterEvent.CLAIMS
     assert given(cluster)["a"].devices.results[0].admin_access
 
 

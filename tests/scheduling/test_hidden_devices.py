@@ -1,10 +1,10 @@
 import pytest
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Impossible
 from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated, Impossible
-from dra_scheduling.ledger import Ledger
-from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.testing import GPU_DRIVER, all_request, claim_spec, device, driver_class, pool, resource_slice
 
 N1 = NodePlace("n1", {})

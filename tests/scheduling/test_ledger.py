@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_scheduling.ledger import Charge, Ledger, Share, Source
+from dra_scheduling.devices.ledger import Charge, Ledger, Share, Source
 from dra_scheduling.model.ids import DeviceID, PoolKey
 
 POOL = PoolKey("gpu.example.com", "n1")

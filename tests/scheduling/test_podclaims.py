@@ -3,6 +3,8 @@ from collections.abc import Collection
 import msgspec
 import pytest
 
+from dra_scheduling.allocation.pod_claims import ResolvedClaims, reach_refusal, resolve
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.model.claims import (
     MAX_CONSUMERS_PER_CLAIM,
     AllocationResult,
@@ -11,10 +13,8 @@ from dra_scheduling.model.claims import (
     ResourceClaimStatus,
 )
 from dra_scheduling.model.ids import DeviceID, ObjectKey
-from dra_scheduling.model.podclaims import claim_key
+from dra_scheduling.model.pod_claim_names import claim_key
 from dra_scheduling.model.pods import Pod, PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus
-from dra_scheduling.podclaims import ResolvedClaims, reach_refusal, resolve
-from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.testing import allocated, claim, labelled, on_node, pod, request, reserved_for, templated_pod
 
 GPU = DeviceID("gpu.example.com", "n1", "gpu-0")
@@ -91,7 +91,7 @@ def test_a_missing_claim_is_waited_for_by_name() -> None:
     refusal = refused(resolved(SHARED))
 
     assert refusal.message == "ResourceClaim default/shared does not exist"
-    assert refusal.wake == Wake.POD | Wake.CLAIMS
+    assert refusal.wake == ClusterEvent.POD | ClusterEvent.CLAIMS
 
 
 def test_a_claim_being_deleted_cannot_take_a_new_consumer() -> None:
@@ -147,7 +147,7 @@ def test_one_more_than_256_consumers_have_to_wait() -> None:
     refusal = refused(resolved(SHARED, full))
 
     assert refusal.message == "too many consumers: ResourceClaim default/shared has 256, 256 at most"
-    assert Wake.CLAIMS in refusal.wake
+    assert ClusterEvent.CLAIMS in refusal.wake
 
 
 def test_one_of_the_256_consumers_may_use_the_claim() -> None:

@@ -1,12 +1,12 @@
 import msgspec
 import pytest
 
+from dra_scheduling.allocation.pod_claims import leftover_refusal
+from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.claims import EXTENDED_CLAIM_ANNOTATION, ResourceClaim
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.podclaims import leftover_refusal
-from dra_scheduling.reasons import Wake
 from dra_scheduling.testing import allocated, claim, pod, request
 
 TRAINER = pod("trainer-0")
@@ -55,7 +55,7 @@ def test_a_pod_waits_until_its_old_special_claim_is_gone(left: ResourceClaim) ->
 
     assert refusal is not None
     assert refusal.message == "waits until ResourceClaim c, left over from an earlier attempt, is gone"
-    assert refusal.wake == Wake.CLAIMS
+    assert refusal.wake == ClusterEvent.CLAIMS
 
 
 @pytest.mark.parametrize("other", OTHERS)

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_scheduling.basics.pod_requests import container_requests, pod_requests
+from dra_scheduling.basics.resources import Resources
 from dra_scheduling.model.pods import Container, Pod, PodSpec, ResourceRequirements
-from dra_scheduling.podrequests import container_requests, pod_requests
-from dra_scheduling.resources import Resources
 from dra_scheduling.testing import container, pod, quantities
 
 GPU = "example.com/gpu"

@@ -5,10 +5,10 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
+from dra_scheduling.devices import EVERY_NODE, NO_NODE, NodePlace, PoolIndex, PoolOnNode, Reach
 from dra_scheduling.model.ids import DeviceID, PoolKey
-from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorTerm
+from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorTerm
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.pools import EVERY_NODE, NO_NODE, NodePlace, NodePool, PoolIndex, Reach
 from dra_scheduling.testing import (
     GPU_DRIVER,
     NIC_DRIVER,
@@ -32,7 +32,7 @@ def index_of(*slices: ResourceSlice) -> PoolIndex:
     return index
 
 
-def names(view: NodePool) -> list[str]:
+def names(view: PoolOnNode) -> list[str]:
     return [view.device(number).name for number in range(view.width) if view.everything >> number & 1]
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.quantity import MAX_BINARY_NANO, Family, Quantity
+from kube_cel.quantity import MAX_BINARY_NANO, Family, Quantity
 
 NANO = Fraction(1, 10**9)
 SUFFIXES = {

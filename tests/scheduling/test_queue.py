@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.model.outcomes import Assignment, Nominated, OutOfBudget, Unschedulable
+from dra_scheduling.basics.reasons import ClusterEvent
+from dra_scheduling.cycle.queue import PROMPT_TRIES, SAFETY_NET, SchedulingQueue, backoff
 from dra_scheduling.model.pods import Pod, PodCondition
-from dra_scheduling.queue import PROMPT_TRIES, SAFETY_NET, SchedulingQueue, backoff
-from dra_scheduling.reasons import Wake
+from dra_scheduling.state.assignments import Assignment, Nominated, OutOfBudget, Unschedulable
 from dra_scheduling.testing import claim, pod, request
 
 
@@ -16,7 +16,7 @@ def names(pods: Iterable[Pod]) -> list[str]:
     return [pod.metadata.name for pod in pods]
 
 
-def refused(value: Pod, wake: Wake = Wake.DEVICES) -> Unschedulable:
+def refused(value: Pod, wake: ClusterEvent = ClusterEvent.DEVICES) -> Unschedulable:
     return Unschedulable(pod=value, message="no", reasons=(), wake=wake)
 
 
@@ -27,7 +27,7 @@ def with_priority(value: Pod, priority: int, created: str = "") -> Pod:
     )
 
 
-def waiting_queue(value: Pod, wake: Wake = Wake.DEVICES) -> SchedulingQueue:
+def waiting_queue(value: Pod, wake: ClusterEvent = ClusterEvent.DEVICES) -> SchedulingQueue:
     queue = SchedulingQueue()
     queue.offer(value, now=0)
     queue.settle(refused(queue.take(0, 1)[0], wake), now=0)
@@ -54,7 +54,7 @@ def test_of_one_priority_those_come_first_that_a_node_was_made_for() -> None:
     queue.offer(young, now=0)
     queue.take(0, 1)
     queue.settle(
-        Nominated(pod=young, message="waits", reasons=(), wake=Wake.DEVICES, node_claim="claim"),
+        Nominated(pod=young, message="waits", reasons=(), wake=ClusterEvent.DEVICES, node_claim="claim"),
         now=0,
     )
     for value in (old, urgent):
@@ -70,7 +70,9 @@ def test_pods_of_one_node_claim_go_as_they_were_planned_and_not_by_name() -> Non
         queue.offer(pod(name), now=0)
         (taken,) = queue.take(0, 1)
         queue.settle(
-            Nominated(pod=taken, message="waits", reasons=(), wake=Wake.DEVICES, node_claim="claim", place=place),
+            Nominated(
+                pod=taken, message="waits", reasons=(), wake=ClusterEvent.DEVICES, node_claim="claim", place=place
+            ),
             now=0,
         )
     queue.wake_nominated("claim", now=1)
@@ -81,25 +83,25 @@ def test_pods_of_one_node_claim_go_as_they_were_planned_and_not_by_name() -> Non
 def test_a_pod_that_waits_for_devices_sleeps_through_changes_of_nodes() -> None:
     queue = waiting_queue(pod("p"))
 
-    queue.wake(Wake.NODE | Wake.CLAIMS, now=1)
+    queue.wake(ClusterEvent.NODE | ClusterEvent.CLAIMS, now=1)
 
     assert queue.take(1, 10) == ()
 
 
 def test_a_pod_sleeps_through_changes_of_claims_that_it_does_not_name() -> None:
-    queue = waiting_queue(pod("p", claims={"gpu": "mine"}), Wake.CLAIMS)
+    queue = waiting_queue(pod("p", claims={"gpu": "mine"}), ClusterEvent.CLAIMS)
 
-    queue.wake(Wake.CLAIMS, 1, claim("other"), claim("other", request()))
+    queue.wake(ClusterEvent.CLAIMS, 1, claim("other"), claim("other", request()))
     assert queue.take(1, 10) == ()
-    queue.wake(Wake.CLAIMS, 1, claim("mine"))
+    queue.wake(ClusterEvent.CLAIMS, 1, claim("mine"))
 
     assert names(queue.take(1, 10)) == ["p"]
 
 
 def test_a_claim_whose_devices_become_free_wakes_pods_that_do_not_name_it() -> None:
-    queue = waiting_queue(pod("p"), Wake.CLAIMS | Wake.DEVICES)
+    queue = waiting_queue(pod("p"), ClusterEvent.CLAIMS | ClusterEvent.DEVICES)
 
-    queue.wake(Wake.CLAIMS | Wake.DEVICES, 1, claim("other"))
+    queue.wake(ClusterEvent.CLAIMS | ClusterEvent.DEVICES, 1, claim("other"))
 
     assert names(queue.take(1, 10)) == ["p"]
 
@@ -107,7 +109,7 @@ def test_a_claim_whose_devices_become_free_wakes_pods_that_do_not_name_it() -> N
 def test_a_pod_that_waits_for_devices_is_woken_by_a_free_device() -> None:
     queue = waiting_queue(pod("p"))
 
-    queue.wake(Wake.DEVICES, now=1)
+    queue.wake(ClusterEvent.DEVICES, now=1)
 
     assert names(queue.take(1, 10)) == ["p"]
 
@@ -116,7 +118,7 @@ def test_a_pod_that_changes_never_helped_is_tried_once_a_second() -> None:
     queue = waiting_queue(pod("p"))
     tries = 0
     for tenth in range(100):
-        queue.wake(Wake.DEVICES, tenth / 10)
+        queue.wake(ClusterEvent.DEVICES, tenth / 10)
         for taken in queue.take(tenth / 10, 1):
             tries += 1
             queue.settle(refused(taken), tenth / 10)
@@ -125,7 +127,7 @@ def test_a_pod_that_changes_never_helped_is_tried_once_a_second() -> None:
 
 
 def test_a_pod_that_nothing_could_help_is_tried_by_the_safety_net() -> None:
-    queue = waiting_queue(pod("p"), Wake.NOTHING)
+    queue = waiting_queue(pod("p"), ClusterEvent.NOTHING)
 
     assert queue.next_time() == SAFETY_NET
     assert queue.take(SAFETY_NET - 1, 10) == ()
@@ -142,7 +144,7 @@ def test_a_pod_that_only_got_a_condition_is_not_tried_again() -> None:
 
 
 def test_a_pod_whose_gate_was_removed_is_tried_again() -> None:
-    queue = waiting_queue(pod("p"), Wake.POD)
+    queue = waiting_queue(pod("p"), ClusterEvent.POD)
 
     queue.offer(with_priority(pod("p"), 5), now=1)
 
@@ -174,7 +176,7 @@ def test_a_pod_whose_search_ran_out_of_budget_is_tried_again_later_and_later() -
     now, pauses = 0.0, []
     for _ in range(4):
         (taken,) = queue.take(now, 1)
-        queue.settle(OutOfBudget(pod=taken, message="", reasons=(), wake=Wake.NOTHING), now)
+        queue.settle(OutOfBudget(pod=taken, message="", reasons=(), wake=ClusterEvent.NOTHING), now)
         then = queue.next_time()
         assert then is not None
         pauses.append(then - now)
@@ -188,7 +190,7 @@ def test_a_failed_bind_holds_the_pod_back_whatever_changes() -> None:
     queue.failed("uid-default-p", attempts=3, at=100)
 
     queue.offer(pod("p"), now=101)
-    queue.wake(Wake.DEVICES | Wake.NODE, now=102)
+    queue.wake(ClusterEvent.DEVICES | ClusterEvent.NODE, now=102)
 
     assert queue.take(103.9, 1) == ()
     assert names(queue.take(104, 1)) == ["p"]
@@ -245,7 +247,7 @@ def test_pods_that_come_and_go_in_a_replica_that_only_stands_by_do_not_pile_up()
 def test_timers_of_pods_that_moved_on_do_not_pile_up() -> None:
     queue = waiting_queue(pod("p"))
     for now in range(5_000):
-        queue.wake(Wake.DEVICES, now)
+        queue.wake(ClusterEvent.DEVICES, now)
         queue.settle(refused(queue.take(now, 1)[0]), now)
 
     assert queue.next_time() == 4_999 + SAFETY_NET
@@ -261,7 +263,7 @@ def test_every_known_pod_is_in_exactly_one_state_and_none_is_lost(steps: list[tu
             queue.offer(pod(name), now)
             known.add(name)
         elif step == "wake":
-            queue.wake(Wake.DEVICES, now)
+            queue.wake(ClusterEvent.DEVICES, now)
         elif step == "take":
             for taken in queue.take(now, 2):
                 queue.settle(refused(taken), now)

@@ -1,6 +1,6 @@
-from dra_scheduling.changes import ChangeLog
-from dra_scheduling.reasons import Refusal, Wake
-from dra_scheduling.shapes.ranking import Fit, Ranking, Refused, Unknown, Verdict
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal
+from dra_scheduling.fit.ranking import Fit, Ranking, Refused, Unknown, Verdict
+from dra_scheduling.state.change_log import ChangeLog
 
 
 class Nodes:
@@ -25,7 +25,7 @@ class Nodes:
         self.changes.changed(node)
 
 
-def refused(message: str = "full", wake: Wake = Wake.ROOM) -> Refused:
+def refused(message: str = "full", wake: ClusterEvent = ClusterEvent.ROOM) -> Refused:
     return Refused(Refusal(reason="R", message=message, wake=wake))
 
 
@@ -59,16 +59,16 @@ def test_a_shared_device_taken_by_another_pod_makes_the_best_node_be_asked_again
 
 
 def test_the_summary_folds_refusals_and_collects_what_could_help() -> None:
-    nodes = Nodes(n1=refused("a"), n2=refused("a"), n3=refused("b", Wake.DEVICES))
+    nodes = Nodes(n1=refused("a"), n2=refused("a"), n3=refused("b", ClusterEvent.DEVICES))
     assert nodes.best() is None
     summary = nodes.ranking.summary()
     assert [(reason.message, reason.nodes) for reason in summary.folded] == [("a", 2), ("b", 1)]
-    assert summary.wake == Wake.NODE | Wake.ROOM | Wake.DEVICES
+    assert summary.wake == ClusterEvent.NODE | ClusterEvent.ROOM | ClusterEvent.DEVICES
     assert not summary.is_unknown
 
 
 def test_one_search_without_an_end_makes_the_summary_unknown() -> None:
-    nodes = Nodes(n1=refused(), n2=Unknown(Refusal(reason="B", message="budget", wake=Wake.NOTHING)))
+    nodes = Nodes(n1=refused(), n2=Unknown(Refusal(reason="B", message="budget", wake=ClusterEvent.NOTHING)))
     assert nodes.best() is None
     assert nodes.ranking.summary().is_unknown
 

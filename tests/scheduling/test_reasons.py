@@ -2,14 +2,14 @@ from itertools import permutations
 
 import pytest
 
-from dra_scheduling.reasons import FoldedReason, Refusal, Wake, fold, in_short, one_line, told_once
+from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason, Refusal, fold, in_short, one_line, told_once
 
 
 def refusal(*, found: int, details: tuple[str, ...] = ()) -> Refusal:
     return Refusal(
         reason="NotEnough",
         message="needs 4 devices",
-        wake=Wake.DEVICES,
+        wake=ClusterEvent.DEVICES,
         found=found,
         found_text="{found} free",
         details=details,
@@ -38,7 +38,7 @@ def test_a_message_is_one_line_whatever_it_quotes() -> None:
     quoting = Refusal(
         reason="NoMatchingDevice",
         message="selector device.driver == 'a' &&\n    true: no device matches",
-        wake=Wake.NODE,
+        wake=ClusterEvent.NODE,
         details=("no such key:\n model",),
     )
 
@@ -49,7 +49,7 @@ def test_a_message_is_one_line_whatever_it_quotes() -> None:
 def test_a_line_has_an_aside_once() -> None:
     aside = ", selector device.driver == 'a'"
     said = [
-        Refusal(reason="R", message=f"claim c (class g{aside}): {end}", wake=Wake.NODE, asides=(aside,))
+        Refusal(reason="R", message=f"claim c (class g{aside}): {end}", wake=ClusterEvent.NODE, asides=(aside,))
         for end in ("no device matches", "needs 2 free devices")
     ]
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dra_scheduling.model.nodeselection import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from dra_scheduling.requirements import Requirement, matches, term_matches, whole_number
+from dra_scheduling.basics.requirements import Requirement, matches, term_matches, whole_number
+from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 
 LABELS = {"zone": "a", "size": "10", "word": "ten", "empty": ""}
 

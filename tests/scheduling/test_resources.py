@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.resources import Resources, amount_text, base_units
+from dra_scheduling.basics.resources import Resources, amount_text, base_units
 
 NANO = 10**9
 AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "pods", "example.com/gpu"]), st.integers(1, 50))

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import pytest
 
-from dra_scheduling.allocation.bounds import Shortage, shortage
 from dra_scheduling.allocation.constraints import MatchAttribute, alike
 from dra_scheduling.allocation.search import Demand, Found, NotFound, search
+from dra_scheduling.allocation.shortage_proofs import Shortage, shortage
 
 
 def mask(*numbers: int) -> int:

@@ -7,10 +7,11 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
-from dra_scheduling.ledger import Ledger
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest, ResourceClaimSpec
 from dra_scheduling.model.slices import (
     Counter,
@@ -20,8 +21,6 @@ from dra_scheduling.model.slices import (
     ResourcePool,
     ResourceSlice,
 )
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import (
     GPU_DRIVER,
     NIC_DRIVER,
@@ -33,6 +32,7 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from kube_cel.quantity import Quantity
 
 Case = dict[str, Any]
 CASES: list[Case] = yaml.safe_load(Path(__file__).with_name("search_steps.yaml").read_text())

@@ -4,21 +4,21 @@ import random
 
 import msgspec
 
+from dra_scheduling.allocation.allocation_outcomes import Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.allocator import survey
-from dra_scheduling.allocation.alternatives import choose
-from dra_scheduling.allocation.board import Board
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Chosen, Exhausted, Impossible
-from dra_scheduling.allocation.query import Query
+from dra_scheduling.allocation.claim_query import ClaimQuery
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.allocation.prioritized_list import choose
 from dra_scheduling.allocation.search import STEPS_PER_READING
+from dra_scheduling.allocation.search_space import SearchSpace
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import by_clock, schedule
-from dra_scheduling.ledger import Ledger
+from dra_scheduling.cycle.allocate import by_clock, schedule
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest, ResourceClaimSpec
-from dra_scheduling.model.outcomes import Assignment, OutOfBudget
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.state.assignments import Assignment, OutOfBudget
 from dra_scheduling.testing import (
     GPU_DRIVER,
     claim,
@@ -67,10 +67,10 @@ def chain(length: int) -> ResourceClaimSpec:
     return claim_spec(*links, constraints=rules)
 
 
-def query_of(spec: ResourceClaimSpec) -> Query:
+def query_of(spec: ResourceClaimSpec) -> ClaimQuery:
     parsed = parse_claim("c", spec, {GPU_DRIVER: GPUS})
     assert isinstance(parsed, ParsedClaim)
-    return Query([parsed])
+    return ClaimQuery([parsed])
 
 
 def index() -> PoolIndex:
@@ -134,7 +134,7 @@ def answer(*bound: str, within: int) -> Chosen | Impossible | Exhausted:
     either = DeviceRequest(name=last.name, first_available=wishes)
     tied = msgspec.structs.replace(rule, requests=(rule.requests[0], *(f"{last.name}/{name}" for name in bound)))
     query = query_of(claim_spec(*links, either, constraints=[*rules, tied]))
-    return choose(query, Board(index().on_node(N1), Ledger()), within)
+    return choose(query, SearchSpace(index().on_node(N1), Ledger()), within)
 
 
 def test_a_combination_that_is_not_decided_does_not_keep_one_that_fits_from_being_found() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.semver import Version
+from kube_cel.semver import Version
 
 RISING = [
     "0.0.1",

@@ -2,11 +2,11 @@
 
 import msgspec
 
+from dra_scheduling.allocation.pod_claims import ResolvedClaims
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.refusing import usable_claims
+from dra_scheduling.cluster.pod_refusals import usable_claims
+from dra_scheduling.fit.pod_class import KEPT_SHAPES, ExtendedNeed, PodClass, PodClassCache
 from dra_scheduling.model.pods import Pod, Volume
-from dra_scheduling.podclaims import ResolvedClaims
-from dra_scheduling.shapes.shape import KEPT_SHAPES, ExtendedNeed, Shape, ShapeCache
 from dra_scheduling.testing import claim, container, driver_class, pod, request
 
 
@@ -18,9 +18,9 @@ def wanting(cpu: int) -> Pod:
     return pod("p", container(requests={"cpu": f"{cpu}m"}))
 
 
-def shape(world: Cluster, item: Pod) -> Shape:
+def shape(world: Cluster, item: Pod) -> PodClass:
     found = world.shapes.shape_of(item, ResolvedClaims(), world.classes)
-    assert isinstance(found, Shape)
+    assert isinstance(found, PodClass)
     return found
 
 
@@ -44,7 +44,7 @@ def test_pods_that_ask_for_the_same_devices_share_the_answers_of_nodes() -> None
         resolved = usable_claims(world, pod("p", claims={"c": name}))
         assert isinstance(resolved, ResolvedClaims)
         found = world.shapes.shape_of(wanting(cpu), resolved, world.classes)
-        assert isinstance(found, Shape)
+        assert isinstance(found, PodClass)
         need = found.need_on(frozenset(), world.classes)
         assert isinstance(need, ExtendedNeed)
         asked.append(need.query)
@@ -61,7 +61,7 @@ def test_pods_that_take_turns_keep_their_shapes_however_many_there_are() -> None
 
 def test_shapes_that_hold_too_much_together_are_forgotten_but_for_the_last_ones() -> None:
     world = Cluster()
-    world.shapes = ShapeCache(kept_verdicts=0)
+    world.shapes = PodClassCache(kept_verdicts=0)
     made = [shape(world, wanting(cpu)) for cpu in range(1, KEPT_SHAPES + 2)]
     assert shape(world, wanting(KEPT_SHAPES + 1)) is made[-1]
     assert shape(world, wanting(2)) is made[1]

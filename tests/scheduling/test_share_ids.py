@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_scheduling.allocation.results import with_share_ids
+from dra_scheduling.allocation.allocation_results import with_share_ids
 from dra_scheduling.model.claims import AllocationResult, DeviceAllocationResult, DeviceRequestAllocationResult
 
 

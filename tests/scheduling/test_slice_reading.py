@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from dra_scheduling.candidates import TemplateDevices
-from dra_scheduling.model.nodeselection import NodeSelector
+from dra_scheduling.devices import NodePlace, PoolIndex, PoolOnNode
+from dra_scheduling.model.node_selectors import NodeSelector
 from dra_scheduling.model.slices import Device, ResourceSlice
-from dra_scheduling.pools import NodePlace, NodePool, PoolIndex
+from dra_scheduling.template_devices import TemplateDevices
 from dra_scheduling.wire import InvalidObjectError, read
 from dra_scheduling.wire.objects import read_as
 
@@ -33,7 +33,7 @@ def raw(*, count: int = 1, devices: list[Json] | None = None, **where: object) -
     return {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": metadata, "spec": spec}
 
 
-def published(value: Json, place: NodePlace = HERE) -> list[NodePool]:
+def published(value: Json, place: NodePlace = HERE) -> list[PoolOnNode]:
     piece = read(value)
     assert isinstance(piece, ResourceSlice)
     index = PoolIndex()
@@ -41,16 +41,16 @@ def published(value: Json, place: NodePlace = HERE) -> list[NodePool]:
     return list(index.on_node(place))
 
 
-def devices_of(pools: list[NodePool]) -> list[str]:
+def devices_of(pools: list[PoolOnNode]) -> list[str]:
     return [pool.device(number).name for pool in pools for number in range(pool.width) if pool.everything >> number & 1]
 
 
-def template(value: Json) -> list[NodePool]:
+def template(value: Json) -> list[PoolOnNode]:
     return list(TemplateDevices([read_as(ResourceSlice, {key: value[key] for key in ("metadata", "spec")})]).pools)
 
 
 @pytest.mark.parametrize("pools_of", [published, template])
-def test_a_device_and_its_counters_are_as_they_were_written(pools_of: Callable[[Json], list[NodePool]]) -> None:
+def test_a_device_and_its_counters_are_as_they_were_written(pools_of: Callable[[Json], list[PoolOnNode]]) -> None:
     (pool,) = pools_of(raw(allNodes=True))
 
     assert (pool.key.driver, pool.key.pool, pool.pool.problem) == ("drv", "p", None)

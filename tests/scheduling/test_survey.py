@@ -3,14 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Chosen, Impossible
 from dra_scheduling.allocation.allocator import allocate, fulfil, survey
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated, Chosen, Impossible
-from dra_scheduling.allocation.query import Query
-from dra_scheduling.ledger import Ledger, Share, Source
+from dra_scheduling.allocation.claim_query import ClaimQuery
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Share, Source
 from dra_scheduling.model.claims import ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID, PoolKey
-from dra_scheduling.model.nodeselection import Taint
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.slices import (
     CapacityRequestPolicy,
     Counter,
@@ -20,8 +21,6 @@ from dra_scheduling.model.slices import (
     DeviceCounterConsumption,
     ResourceSlice,
 )
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.quantity import Quantity
 from dra_scheduling.testing import (
     GPU_DRIVER,
     all_request,
@@ -34,6 +33,7 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from kube_cel.quantity import Quantity
 
 CLASSES = {GPU_DRIVER: driver_class(GPU_DRIVER), "any": device_class("any")}
 N1, N2 = NodePlace("n1", {}), NodePlace("n2", {})
@@ -62,9 +62,9 @@ def index_of(*slices: ResourceSlice) -> PoolIndex:
     return index
 
 
-def query_of(*specs: ResourceClaimSpec) -> Query:
+def query_of(*specs: ResourceClaimSpec) -> ClaimQuery:
     parsed = [parse_claim(f"c{number}", spec, CLASSES) for number, spec in enumerate(specs)]
-    return Query([claim for claim in parsed if isinstance(claim, ParsedClaim)])
+    return ClaimQuery([claim for claim in parsed if isinstance(claim, ParsedClaim)])
 
 
 def test_a_node_that_looks_like_another_costs_no_steps_and_gets_its_own_devices() -> None:
@@ -78,7 +78,7 @@ def test_a_node_that_looks_like_another_costs_no_steps_and_gets_its_own_devices(
     assert found.allocations == _allocated(query, N2, index, ledger).allocations
 
 
-def _allocated(query: Query, node: NodePlace, index: PoolIndex, ledger: Ledger) -> Allocated:
+def _allocated(query: ClaimQuery, node: NodePlace, index: PoolIndex, ledger: Ledger) -> Allocated:
     found = allocate(query.claims, node, index, ledger)
     assert isinstance(found, Allocated)
     return found

@@ -3,12 +3,12 @@
 from msgspec.structs import replace
 
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
+from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.claims import DeviceRequest
-from dra_scheduling.model.nodeselection import Taint, Toleration
-from dra_scheduling.model.outcomes import Assignment, Outcome
-from dra_scheduling.model.tainting import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
+from dra_scheduling.model.node_selectors import Taint, Toleration
+from dra_scheduling.state.assignments import Assignment, Outcome
 from dra_scheduling.testing import claim, device, devices, driver_class, node, pod, request, resource_slice
 from dra_scheduling.wire import KubernetesObject
 

@@ -3,14 +3,14 @@
 import msgspec
 import pytest
 
+from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import bind_request, schedule
+from dra_scheduling.cycle.allocate import bind_request, schedule
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus, ResourceClaimAllocation
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.reasons import Wake
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import (
     GPU_DRIVER,
     all_request,
@@ -105,4 +105,4 @@ def test_a_pod_without_claims_does_not_wait_for_any() -> None:
     world = Cluster()
     (outcome,) = schedule(world, [pod("plain")]).outcomes
     assert not isinstance(outcome, Assignment)
-    assert Wake.CLAIMS not in outcome.wake
+    assert ClusterEvent.CLAIMS not in outcome.wake

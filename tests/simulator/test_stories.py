@@ -7,7 +7,7 @@ import pytest
 
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.nodeselection import Taint
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.slices import Device
 from dra_scheduling.testing import (
     allocated,
@@ -22,8 +22,8 @@ from dra_scheduling.testing import (
     resource_slice,
 )
 from dra_scheduling.wire import KubernetesObject
-from dra_simulator.explain import Story, explain
-from dra_simulator.stories.text import story_blocks
+from dra_simulator.explain.explain_pod import Story, explain
+from dra_simulator.explain.explain_text import story_blocks
 from dra_simulator.tables import Table
 
 GPU = "gpu.example.com"

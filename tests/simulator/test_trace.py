@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
+from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.testing import (
     claim,
     device,

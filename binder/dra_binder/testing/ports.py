@@ -20,7 +20,7 @@ from dra_scheduling.model.claims import (
     ResourceClaimStatus,
 )
 from dra_scheduling.model.ids import DeviceID, ObjectKey, PoolKey
-from dra_scheduling.model.nodeselection import NodeSelector
+from dra_scheduling.model.node_selectors import NodeSelector
 from dra_scheduling.model.pods import Node, NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
 
 

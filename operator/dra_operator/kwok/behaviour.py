@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from dra_operator.settings import Settings
-from dra_scheduling.nodeclaims.times import duration_of
+from dra_scheduling.basics.times import duration_of
 
 PREFIX = "kwok.dra-scheduler.dev/"
 RUNS_FOR = f"{PREFIX}runs-for"

@@ -1,6 +1,6 @@
 """The machines that there are to be had, and what a NodeClaim says of the one that it gets."""
 
-from dra_scheduling.features import Features
+from dra_scheduling.basics.features import Features
 from dra_scheduling.instancetypes import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL, Expanded, expand
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from dra_operator.api import Json, timestamp
-from dra_scheduling.features import DEFAULT_FEATURES, NODE_ALLOCATABLE, Features
+from dra_scheduling.basics.features import DEFAULT_FEATURES, NODE_ALLOCATABLE, Features
 from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.nodeclaims.launching import ARCHITECTURE, OPERATING_SYSTEM, USUAL_LABELS
-from dra_scheduling.nodeclaims.names import LAUNCHED, UNREGISTERED_TAINT
-from dra_scheduling.quantity import Quantity
+from dra_scheduling.nodeclaims.lifecycle_names import LAUNCHED, UNREGISTERED_TAINT
 from dra_scheduling.wire import write_value
+from kube_cel.quantity import Quantity
 
 PROVIDER = "kwok://"
 HOSTNAME = "kubernetes.io/hostname"

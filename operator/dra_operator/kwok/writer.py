@@ -10,7 +10,7 @@ from dra_operator.kube.ports import MERGE_PATCH, Requests
 from dra_operator.kwok.instances import FINALIZER
 from dra_operator.kwok.objects import LEASE_NAMESPACE, lease_of, node_of, node_status, provider_id, renewal
 from dra_operator.kwok.pools import Publish, Withdraw
-from dra_scheduling.features import DEFAULT_FEATURES, Features
+from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod

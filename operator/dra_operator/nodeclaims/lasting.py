@@ -8,7 +8,7 @@ from dra_operator.sight import Sight, on_node
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node
 from dra_scheduling.nodeclaims import ChangeStatus, ChangeType, Delete, Release, Step
-from dra_scheduling.nodeclaims.names import DEVICES_AS_PROMISED, DRAINED, INITIALIZED, REGISTERED
+from dra_scheduling.nodeclaims.lifecycle_names import DEVICES_AS_PROMISED, DRAINED, INITIALIZED, REGISTERED
 
 LASTING = frozenset({(REGISTERED, "False"), (INITIALIZED, "False"), (DEVICES_AS_PROMISED, "False"), (DRAINED, "True")})
 """What a NodeClaim says before its node is given up or its machine is taken away."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from dra_operator.cache import Cache
 from dra_operator.marks import Index
-from dra_scheduling.features import Features
+from dra_scheduling.basics.features import Features
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, expand
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType

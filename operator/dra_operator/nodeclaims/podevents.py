@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from dra_scheduling.basics.times import seconds_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodeclaims.termination import is_drained_from
-from dra_scheduling.nodeclaims.times import seconds_of
 
 
 class PodEvents:

@@ -21,7 +21,7 @@ from dra_operator.settings import NodeClaimsMode, Settings
 from dra_operator.sight import BEHIND_SECONDS, Sight
 from dra_operator.workqueue import WorkQueue
 from dra_scheduling.disruption import Drift, Prospect, beside, last_words
-from dra_scheduling.disruption.conditions import EVENT_SECONDS
+from dra_scheduling.disruption.disruption_conditions import EVENT_SECONDS
 from dra_scheduling.instancetypes import Expanded, expand, namesake_fault, status_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
@@ -31,7 +31,7 @@ from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import (
     Deadlines,
-    Situation,
+    NodeClaimSituation,
     Step,
     gate_step,
     is_own,
@@ -39,7 +39,7 @@ from dra_scheduling.nodeclaims import (
     pool_status,
     termination_step,
 )
-from dra_scheduling.nodeclaims.names import CONSOLIDATABLE, OWN_GROUP
+from dra_scheduling.nodeclaims.lifecycle_names import CONSOLIDATABLE, OWN_GROUP
 from dra_scheduling.wire import KubernetesObject, key_of
 
 WORKERS = 16
@@ -188,7 +188,7 @@ class NodeClaimsRole:
     def _next_step(self, claim: NodeClaim) -> tuple[Step, InstanceType | None]:
         nodes = self._places.nodes_of(claim)
         instance_type, expanded = self._places.type_of(claim)
-        at = Situation(
+        at = NodeClaimSituation(
             claim=claim,
             nodes=nodes,
             slices=self._places.slices,

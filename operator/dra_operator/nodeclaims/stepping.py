@@ -9,12 +9,12 @@ from dra_operator.logs import log
 from dra_operator.metrics import NODECLAIM_STEPS
 from dra_operator.nodeclaims.writer import Blocked, Writer
 from dra_operator.pacing import Clock
+from dra_scheduling.basics.times import seconds_of
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType, Delete, Evict, Protect, Release, Step, Wait
-from dra_scheduling.nodeclaims.steps import Notice as Told
-from dra_scheduling.nodeclaims.times import seconds_of
+from dra_scheduling.nodeclaims.lifecycle_steps import Notice as Told
 from dra_scheduling.wire import KubernetesObject
 
 RECHECK_SECONDS = 1.0

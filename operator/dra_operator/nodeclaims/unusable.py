@@ -7,11 +7,11 @@ import msgspec
 
 from dra_operator.api import Json
 from dra_operator.kinds import Kind
-from dra_scheduling.instancetypes.status import VALID as TYPE_IS_VALID
+from dra_scheduling.instancetypes.instance_type_status import VALID as TYPE_IS_VALID
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.nodeclaims.names import READY
-from dra_scheduling.nodeclaims.poolstatus import VALID
+from dra_scheduling.nodeclaims.lifecycle_names import READY
+from dra_scheduling.nodeclaims.nodepool_status import VALID
 
 
 class Unusable(msgspec.Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType
-from dra_scheduling.nodeclaims.names import TERMINATION
+from dra_scheduling.nodeclaims.lifecycle_names import TERMINATION
 from dra_scheduling.wire import KubernetesObject, write_value
 
 FIRST_EVICTION_PAUSE = 1.0

@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 import msgspec
 
-from dra_scheduling.allocation.alternatives import choose
-from dra_scheduling.allocation.board import Board
-from dra_scheduling.allocation.claimspecs import ParsedClaim
-from dra_scheduling.allocation.clock import IsLate, never
-from dra_scheduling.allocation.cooling import without_warm
-from dra_scheduling.allocation.outcomes import Allocated, Answer, Chosen, Exhausted, Impossible
-from dra_scheduling.allocation.query import Query, Sight
-from dra_scheduling.allocation.refusals import not_in_time
-from dra_scheduling.allocation.results import allocation
-from dra_scheduling.ledger import Ledger
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Answer, Chosen, Exhausted, Impossible
+from dra_scheduling.allocation.allocation_refusals import not_in_time
+from dra_scheduling.allocation.allocation_results import allocation
+from dra_scheduling.allocation.claim_query import ClaimQuery, NodeDevices
+from dra_scheduling.allocation.claim_requests import ParsedClaim
+from dra_scheduling.allocation.cooldown import without_warm
+from dra_scheduling.allocation.deadline import IsLate, never
+from dra_scheduling.allocation.prioritized_list import choose
+from dra_scheduling.allocation.search_reporter import Reporter
+from dra_scheduling.allocation.search_space import SearchSpace
+from dra_scheduling.devices import NodePlace, PoolIndex, PoolOnNode
+from dra_scheduling.devices.bits import packed, unpacked
+from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.claims import AllocationResult
-from dra_scheduling.pools import NodePlace, NodePool, PoolIndex
-from dra_scheduling.pools.bits import packed, unpacked
-from dra_scheduling.reporting import Reporter
 
 DEFAULT_BUDGET = 100_000
 """Steps for one pod on one node, of about two microseconds each; counted, so that no result depends on the machine."""
@@ -35,14 +35,14 @@ def allocate(
 
     The ledger is read and left as it is. `budget` bounds the steps of the search; a reporter is told each of them.
     """
-    query = Query(claims)
-    board = Board(pools.on_node(node), ledger)
+    query = ClaimQuery(claims)
+    board = SearchSpace(pools.on_node(node), ledger)
     found = choose(query, board, budget, reporter)
     return _written(query, found, found.picks, board, node.name) if isinstance(found, Chosen) else found
 
 
 def survey(
-    query: Query,
+    query: ClaimQuery,
     node: NodePlace,
     pools: PoolIndex,
     ledger: Ledger,
@@ -58,8 +58,8 @@ def survey(
 
 
 def _survey(
-    query: Query, reached: tuple[NodePool, ...], ledger: Ledger, budget: int, is_late: IsLate
-) -> tuple[Answer, Sight | None]:
+    query: ClaimQuery, reached: tuple[PoolOnNode, ...], ledger: Ledger, budget: int, is_late: IsLate
+) -> tuple[Answer, NodeDevices | None]:
     """Return the answer, and in terms of which sight it is to be understood, if of any."""
     sight = query.kept_sight(reached, ledger)
     if sight is None:
@@ -67,10 +67,10 @@ def _survey(
             return Exhausted(refusal=not_in_time([asks[0] for asks in query.asks]), steps=0, is_late=True), None
         sight = query.sight(reached, ledger)
     if sight is None:
-        return choose(query, Board(reached, ledger), budget, is_late=is_late), None
+        return choose(query, SearchSpace(reached, ledger), budget, is_late=is_late), None
     found = query.known(sight)
     if found is None:
-        board = Board(reached, ledger)
+        board = SearchSpace(reached, ledger)
         found = choose(query, board, budget, is_late=is_late)
         if isinstance(found, Chosen):
             kept = _kept_on(board, reached, sight)
@@ -80,13 +80,13 @@ def _survey(
     return found, sight
 
 
-def known_answer(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Answer | None:
+def known_answer(query: ClaimQuery, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Answer | None:
     """Return what `survey` returns, None where that takes time."""
     sight = query.kept_sight(pools.on_node(node), ledger)
     return None if sight is None else query.known(sight)
 
 
-def fulfil(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Allocated | Impossible | Exhausted:
+def fulfil(query: ClaimQuery, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Allocated | Impossible | Exhausted:
     """Return what `allocate` returns, from the answer that is kept if there is one.
 
     Only of devices that are alike others are chosen, which have had time to cool down.
@@ -95,7 +95,7 @@ def fulfil(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> A
     found, sight = _survey(query, reached, ledger, DEFAULT_BUDGET, never)
     if not isinstance(found, Chosen):
         return found
-    board, picks = Board(reached, ledger), found.picks
+    board, picks = SearchSpace(reached, ledger), found.picks
     if sight is not None:
         kept = _kept_on(board, reached, sight)
         picks = tuple(unpacked(mask, kept) for mask in picks)
@@ -104,7 +104,7 @@ def fulfil(query: Query, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> A
     return _written(query, found, picks, board, node.name)
 
 
-def _kept_on(board: Board, pools: tuple[NodePool, ...], sight: Sight) -> int:
+def _kept_on(board: SearchSpace, pools: tuple[PoolOnNode, ...], sight: NodeDevices) -> int:
     """Return the devices of the board that count."""
     if len(pools) == 1:
         return sight.kept[0]
@@ -124,7 +124,7 @@ def _without_steps(answer: Answer) -> Answer:
             return Exhausted(refusal=answer.refusal, steps=0)
 
 
-def _written(query: Query, found: Chosen, picks: tuple[int, ...], board: Board, node: str) -> Allocated:
+def _written(query: ClaimQuery, found: Chosen, picks: tuple[int, ...], board: SearchSpace, node: str) -> Allocated:
     """Return what is to be written down where these devices of the board were picked."""
     return Allocated(
         allocations=_allocations(query, found.choice, picks, board, node),
@@ -135,7 +135,7 @@ def _written(query: Query, found: Chosen, picks: tuple[int, ...], board: Board, 
 
 
 def _allocations(
-    query: Query, choice: tuple[int, ...], picks: tuple[int, ...], board: Board, node: str
+    query: ClaimQuery, choice: tuple[int, ...], picks: tuple[int, ...], board: SearchSpace, node: str
 ) -> tuple[AllocationResult, ...]:
     written, place = [], 0
     for claim in query.claims:

@@ -4,32 +4,39 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from dra_scheduling.allocation.asks import Ask, Frame
-from dra_scheduling.allocation.board import Board
-from dra_scheduling.allocation.bounds import Shortage, are_apart, shortage
-from dra_scheduling.allocation.candidates import too_large, wanted_of
-from dra_scheduling.allocation.claimspecs import Rule
-from dra_scheduling.allocation.clock import IsLate, never
+from dra_scheduling.allocation.allocation_refusals import capacity_short, counters_short, no_choice, too_few
+from dra_scheduling.allocation.claim_requests import ConstraintRule
 from dra_scheduling.allocation.constraints import Constraint, GoTogether
-from dra_scheduling.allocation.counters import CounterRule, CounterSheet, Overdraft, least_draw, overdraft
-from dra_scheduling.allocation.matching import Compared, Conflict, Need, bound_by, bundle_shortage, constraint_of
-from dra_scheduling.allocation.refusals import capacity_short, counters_short, no_choice, too_few
-from dra_scheduling.allocation.search import NO_TWIN, NORMAL, Demand, Found, NotFound, Watcher, search
-from dra_scheduling.allocation.shares import capacity_shortage, share_rules
-from dra_scheduling.pools.attributes import AttributeSource
-from dra_scheduling.pools.bits import smallest
+from dra_scheduling.allocation.consumable_capacity import capacity_shortage, share_rules
+from dra_scheduling.allocation.deadline import IsLate, never
+from dra_scheduling.allocation.device_masks import too_large, wanted_of
+from dra_scheduling.allocation.flat_requests import FlatRequest, RequestFrame
+from dra_scheduling.allocation.match_attribute import (
+    AttributeConflict,
+    Compared,
+    Need,
+    bound_by,
+    bundle_shortage,
+    constraint_of,
+)
+from dra_scheduling.allocation.partitionable_devices import CounterRule, CounterSheet, Overdraft, least_draw, overdraft
+from dra_scheduling.allocation.search import NO_TWIN, NORMAL, Demand, Found, NotFound, SearchObserver, search
+from dra_scheduling.allocation.search_space import SearchSpace
+from dra_scheduling.allocation.shortage_proofs import Shortage, are_apart, shortage
+from dra_scheduling.devices.attributes import AttributeSource
+from dra_scheduling.devices.bits import smallest
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class AttemptState(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt is made with: the frame, the candidates of every ask in it, and all rules of the claims.
 
     Its search ends once it `is_late`.
     """
 
-    frame: Frame
+    frame: RequestFrame
     candidates: tuple[int, ...]
-    rules: tuple[Rule, ...]
-    board: Board
+    rules: tuple[ConstraintRule, ...]
+    board: SearchSpace
     sheet: CounterSheet
     is_late: IsLate = never
 
@@ -41,32 +48,32 @@ class Spent(msgspec.Struct, frozen=True):
     steps: int
 
 
-class Failed(msgspec.Struct, frozen=True):
+class FailedAttempt(msgspec.Struct, frozen=True):
     """These requests cannot be served together; `steps` were needed to know."""
 
-    conflict: Conflict
+    conflict: AttributeConflict
     steps: int = 0
 
 
-def attempt(trial: Trial, budget: int, watcher: Watcher | None = None) -> Found | Failed | Spent:
+def attempt(trial: AttemptState, budget: int, watcher: SearchObserver | None = None) -> Found | FailedAttempt | Spent:
     """Return the devices of every ask of the frame, or the smallest proof at hand that there are none."""
     asks, board = trial.frame.asks, trial.board
     wanted = [wanted_of(ask, mask) for ask, mask in zip(asks, trial.candidates, strict=True)]
     conflict = too_large(asks, wanted)
     if conflict is not None:
-        return Failed(conflict)
+        return FailedAttempt(conflict)
     demands = _demands(trial, wanted)
     short = shortage(demands, board.shareable)
     if short is not None:
-        return Failed(_lacking(trial, short))
+        return FailedAttempt(_lacking(trial, short))
     rules = _attribute_rules(trial, demands)
-    if isinstance(rules, Conflict):
-        return Failed(rules)
+    if isinstance(rules, AttributeConflict):
+        return FailedAttempt(rules)
     conflict = _sums(trial, demands)
-    return Failed(conflict) if conflict is not None else _choose(trial, demands, rules, budget, watcher)
+    return FailedAttempt(conflict) if conflict is not None else _choose(trial, demands, rules, budget, watcher)
 
 
-def _lacking(trial: Trial, short: Shortage) -> Conflict:
+def _lacking(trial: AttemptState, short: Shortage) -> AttributeConflict:
     asks = [trial.frame.asks[index] for index in short.demands]
     space, devices = asks[0].space, 0
     for index in short.demands:
@@ -74,14 +81,14 @@ def _lacking(trial: Trial, short: Shortage) -> Conflict:
     if len(asks) > 1 and space == NORMAL:
         devices &= ~trial.board.shareable
 
-    def need(ask: Ask, candidates: int) -> int:
+    def need(ask: FlatRequest, candidates: int) -> int:
         return max(wanted_of(ask, candidates) - (candidates & ~devices).bit_count(), 0) if ask.space == space else 0
 
     refusal = too_few(asks, short.wanted, short.found, trial.board)
-    return Conflict(short.demands, refusal, need, devices.bit_count())
+    return AttributeConflict(short.demands, refusal, need, devices.bit_count())
 
 
-def _demands(trial: Trial, wanted: Sequence[int]) -> list[Demand]:
+def _demands(trial: AttemptState, wanted: Sequence[int]) -> list[Demand]:
     frame = trial.frame
     return [
         Demand(candidates=mask, wanted=count, rules=ask.rules, twin=twin, space=ask.space)
@@ -93,49 +100,49 @@ Rules = list[Compared | None]
 """By number; None where the chosen alternatives are not bound."""
 
 
-def _attribute_rules(trial: Trial, demands: Sequence[Demand]) -> Rules | Conflict:
+def _attribute_rules(trial: AttemptState, demands: Sequence[Demand]) -> Rules | AttributeConflict:
     frame, rules = trial.frame, Rules()
     for number, (rule, members) in enumerate(zip(trial.rules, frame.bound, strict=True)):
         if not members:
             rules.append(None)
             continue
         found = constraint_of(bound_by(rule, number, members, frame.asks, demands), trial.board)
-        if isinstance(found, Conflict):
+        if isinstance(found, AttributeConflict):
             return found
         rules.append(found)
     return bundle_shortage(frame.asks, demands, trial.rules, rules, trial.board.shareable) or rules
 
 
-def _sums(trial: Trial, demands: Sequence[Demand]) -> Conflict | None:
+def _sums(trial: AttemptState, demands: Sequence[Demand]) -> AttributeConflict | None:
     """Return the proof that counters or capacities do not suffice, as far as sums tell."""
     asks, board = trial.frame.asks, trial.board
     if trial.sheet.drawers:
         proof = overdraft(demands, trial.sheet, board.shareable)
         if proof is not None:
             refusal = counters_short([asks[index] for index in proof.demands], proof)
-            return Conflict(proof.demands, refusal, _drawing(trial, proof), proof.left)
+            return AttributeConflict(proof.demands, refusal, _drawing(trial, proof), proof.left)
     if board.shareable:
         short = capacity_shortage(demands, [ask.alternative.wish for ask in asks], board)
         if short is not None:
             members, capacity = short
-            return Conflict(members, capacity_short([asks[index] for index in members], capacity))
+            return AttributeConflict(members, capacity_short([asks[index] for index in members], capacity))
     return None
 
 
-def _drawing(trial: Trial, proof: Overdraft) -> Need | None:
+def _drawing(trial: AttemptState, proof: Overdraft) -> Need | None:
     if not proof.counters:
         return None
     least = least_draw(trial.sheet, proof.counters, trial.board.shareable)
 
-    def need(ask: Ask, candidates: int) -> int:
+    def need(ask: FlatRequest, candidates: int) -> int:
         return least(Demand(candidates=candidates, wanted=wanted_of(ask, candidates), space=ask.space))
 
     return need
 
 
 def _choose(
-    trial: Trial, demands: Sequence[Demand], rules: Rules, budget: int, watcher: Watcher | None
-) -> Found | Failed | Spent:
+    trial: AttemptState, demands: Sequence[Demand], rules: Rules, budget: int, watcher: SearchObserver | None
+) -> Found | FailedAttempt | Spent:
     """Return the devices of each demand, found part by part: parts do not get into each other's way."""
     picks, steps = [0] * len(demands), 0
     for part in _parts(trial, demands):
@@ -144,18 +151,20 @@ def _choose(
         if isinstance(found, NotFound):
             if found.is_exhausted:
                 return Spent(tuple(part), steps)
-            return Failed(Conflict(tuple(part), no_choice([trial.frame.asks[index] for index in part])), steps)
+            return FailedAttempt(
+                AttributeConflict(tuple(part), no_choice([trial.frame.asks[index] for index in part])), steps
+            )
         for index, picked in zip(part, found.picks, strict=True):
             picks[index] = picked
     return Found(tuple(picks), steps)
 
 
 def _search_part(
-    trial: Trial,
+    trial: AttemptState,
     demands: Sequence[Demand],
     part: Sequence[int],
     rules: Rules,
-    limits: tuple[int, Watcher | None],
+    limits: tuple[int, SearchObserver | None],
 ) -> Found | NotFound:
     """Search one part; where demands do not get into each other's way, that needs no search."""
     budget, watcher = limits
@@ -174,7 +183,7 @@ def _search_part(
 
 
 def _bind(
-    trial: Trial, demands: Sequence[Demand], part: Sequence[int], rules: Rules
+    trial: AttemptState, demands: Sequence[Demand], part: Sequence[int], rules: Rules
 ) -> tuple[list[Constraint], list[list[int]]]:
     """Return the constraints of a part, and for each demand the numbers of those that bind it."""
     board = trial.board
@@ -212,7 +221,7 @@ def _bind(
     return constraints, bound
 
 
-def _counter_rules(trial: Trial, reached: int) -> Iterator[Constraint]:
+def _counter_rules(trial: AttemptState, reached: int) -> Iterator[Constraint]:
     """Yield the rules over counter sets that concern any of these devices."""
     board, sheet = trial.board, trial.sheet
     if reached & sheet.consumers:
@@ -222,7 +231,7 @@ def _counter_rules(trial: Trial, reached: int) -> Iterator[Constraint]:
             yield GoTogether(groups, board.charged)
 
 
-def _parts(trial: Trial, demands: Sequence[Demand]) -> list[list[int]]:
+def _parts(trial: AttemptState, demands: Sequence[Demand]) -> list[list[int]]:
     """Return the demands by what ties them together: devices, rules, counters; parts by first member."""
     if len(demands) == 1:
         return [[0]]
@@ -264,7 +273,7 @@ class _Renumbered:
 
     __slots__ = ("_part", "_watcher")
 
-    def __init__(self, part: Sequence[int], watcher: Watcher) -> None:
+    def __init__(self, part: Sequence[int], watcher: SearchObserver) -> None:
         self._part = part
         self._watcher = watcher
 

@@ -4,26 +4,26 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from dra_scheduling.allocation.asks import Ask
-from dra_scheduling.allocation.board import Board
-from dra_scheduling.allocation.bounds import shortage
-from dra_scheduling.allocation.candidates import wanted_of
-from dra_scheduling.allocation.claimspecs import Rule
-from dra_scheduling.allocation.matching import Conflict, bound_by, constraint_of
-from dra_scheduling.allocation.refusals import too_few
+from dra_scheduling.allocation.allocation_refusals import too_few
+from dra_scheduling.allocation.claim_requests import ConstraintRule
+from dra_scheduling.allocation.device_masks import wanted_of
+from dra_scheduling.allocation.flat_requests import FlatRequest
+from dra_scheduling.allocation.match_attribute import AttributeConflict, bound_by, constraint_of
 from dra_scheduling.allocation.search import Demand
-from dra_scheduling.reasons import Refusal
+from dra_scheduling.allocation.search_space import SearchSpace
+from dra_scheduling.allocation.shortage_proofs import shortage
+from dra_scheduling.basics.reasons import Refusal
 
 Candidates = Callable[[int, int], int | Refusal]
 """The devices of an alternative, by the place of its request and its position there."""
-Wanted = tuple[Ask, Demand]
+Wanted = tuple[FlatRequest, Demand]
 
 
 class Doomed(msgspec.Struct, frozen=True):
     """The choices of the requests at the places `blamed` leave too few devices for the requests `named`."""
 
     blamed: tuple[int, ...]
-    named: tuple[Ask, ...]
+    named: tuple[FlatRequest, ...]
     refusal: Refusal
 
 
@@ -33,7 +33,11 @@ class Relaxation:
     __slots__ = ("_asks", "_board", "_candidates", "_open", "_rules")
 
     def __init__(
-        self, asks: Sequence[Sequence[Ask]], rules: Sequence[Rule], candidates: Candidates, board: Board
+        self,
+        asks: Sequence[Sequence[FlatRequest]],
+        rules: Sequence[ConstraintRule],
+        candidates: Candidates,
+        board: SearchSpace,
     ) -> None:
         self._asks = asks
         self._rules = rules
@@ -71,19 +75,19 @@ class Relaxation:
         blamed = tuple(place for place in conflict.members if place < length)
         return Doomed(blamed, tuple(asks[place] for place in conflict.members), conflict.refusal)
 
-    def _shortage(self, asks: Sequence[Ask], demands: Sequence[Demand]) -> Conflict | None:
+    def _shortage(self, asks: Sequence[FlatRequest], demands: Sequence[Demand]) -> AttributeConflict | None:
         short = shortage(demands, self._board.shareable)
         if short is None:
             return None
         named = [asks[place] for place in short.demands]
-        return Conflict(short.demands, too_few(named, short.wanted, short.found, self._board))
+        return AttributeConflict(short.demands, too_few(named, short.wanted, short.found, self._board))
 
-    def _rule_broken(self, asks: Sequence[Ask], demands: Sequence[Demand]) -> Conflict | None:
+    def _rule_broken(self, asks: Sequence[FlatRequest], demands: Sequence[Demand]) -> AttributeConflict | None:
         for number, rule in enumerate(self._rules):
             members = tuple(place for place, ask in enumerate(asks) if number in ask.rules)
             if len(members) > 1:
                 found = constraint_of(bound_by(rule, number, members, asks, demands), self._board)
-                if isinstance(found, Conflict) and len(found.members) > 1:
+                if isinstance(found, AttributeConflict) and len(found.members) > 1:
                     return found
         return None
 
@@ -98,7 +102,7 @@ class Relaxation:
             ]
         return self._open
 
-    def _wanted(self, ask: Ask, positions: Sequence[int]) -> Wanted | None:
+    def _wanted(self, ask: FlatRequest, positions: Sequence[int]) -> Wanted | None:
         """Return what is met wherever one of these alternatives is, None where none of them can be had."""
         union, wanted = 0, []
         for position in positions:
@@ -109,7 +113,7 @@ class Relaxation:
         return (ask, Demand(candidates=union, wanted=min(wanted), space=ask.space)) if wanted else None
 
 
-def _as_request(alternatives: Sequence[Ask], board: Board) -> Ask:
+def _as_request(alternatives: Sequence[FlatRequest], board: SearchSpace) -> FlatRequest:
     """Return the request under its own name, bound by the rules that bind each alternative alike.
 
     For the rest it is shown as the first alternative that matches something.

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import msgspec
 
-from dra_scheduling.allocation.clock import IsLate, never
 from dra_scheduling.allocation.constraints import Constraint, alike
+from dra_scheduling.allocation.deadline import IsLate, never
 
 NO_TWIN = -1
 NORMAL = -1
@@ -58,7 +58,7 @@ class NotFound(msgspec.Struct, frozen=True):
     is_exhausted: bool
 
 
-class Watcher(Protocol):
+class SearchObserver(Protocol):
     """Is told each step: the index of the demand, and the device as a bit."""
 
     def took(self, demand: int, device: int) -> None:
@@ -95,7 +95,7 @@ def search(
     demands: Sequence[Demand],
     constraints: Sequence[Constraint],
     budget: int,
-    watcher: Watcher | None = None,
+    watcher: SearchObserver | None = None,
     shareable: int = 0,
     is_late: IsLate = never,
 ) -> Found | NotFound:
@@ -268,7 +268,7 @@ class _WatchedSearch(_Search):
     __slots__ = ("_watcher",)
 
     def __init__(
-        self, demands: Sequence[Demand], constraints: Sequence[Constraint], shareable: int, watcher: Watcher
+        self, demands: Sequence[Demand], constraints: Sequence[Constraint], shareable: int, watcher: SearchObserver
     ) -> None:
         super().__init__(demands, constraints, shareable)
         self._watcher = watcher

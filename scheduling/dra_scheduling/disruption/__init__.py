@@ -1,38 +1,47 @@
 """Nodes that go: what if they did, which of them should, and what is to be done for that, one write after the other."""
 
-from dra_scheduling.disruption.candidates import Candidate, Kept, Unrest, still_replaced, survey
-from dra_scheduling.disruption.carrying import first_steps, is_under_way, next_steps
-from dra_scheduling.disruption.conditions import Prospect, beside, last_words
-from dra_scheduling.disruption.deciding import next_decision
+from dra_scheduling.disruption.candidates import Candidate, Ineligible, NodeActivity, still_replaced, survey
+from dra_scheduling.disruption.decision_annotations import DecisionRecord, record_of
+from dra_scheduling.disruption.disruption_conditions import Prospect, beside, last_words
+from dra_scheduling.disruption.disruption_steps import (
+    AbandonDecision,
+    Close,
+    Create,
+    MarkNodeClaim,
+    Remove,
+    Reopen,
+    Stay,
+    Step,
+)
+from dra_scheduling.disruption.disruption_view import DisruptionView
 from dra_scheduling.disruption.drift import Difference, Drift
+from dra_scheduling.disruption.execution import first_steps, is_under_way, next_steps
 from dra_scheduling.disruption.methods import Decision, consolidation
-from dra_scheduling.disruption.outlook import Outlook
-from dra_scheduling.disruption.records import Record, record_of
-from dra_scheduling.disruption.steps import Close, Create, GiveUp, Mark, Remove, Reopen, Stay, Step
-from dra_scheduling.disruption.successors import Successors
-from dra_scheduling.disruption.whatif import Move, Stuck, WhatIf, WhatIfOptions, simulate_without
+from dra_scheduling.disruption.next_decision import next_decision
+from dra_scheduling.disruption.replacement_pods import Successors
+from dra_scheduling.disruption.simulate_scheduling import Move, Stuck, WhatIf, WhatIfOptions, simulate_without
 
 __all__ = [
+    "AbandonDecision",
     "Candidate",
     "Close",
     "Create",
     "Decision",
+    "DecisionRecord",
     "Difference",
+    "DisruptionView",
     "Drift",
-    "GiveUp",
-    "Kept",
-    "Mark",
+    "Ineligible",
+    "MarkNodeClaim",
     "Move",
-    "Outlook",
+    "NodeActivity",
     "Prospect",
-    "Record",
     "Remove",
     "Reopen",
     "Stay",
     "Step",
     "Stuck",
     "Successors",
-    "Unrest",
     "WhatIf",
     "WhatIfOptions",
     "beside",

@@ -4,18 +4,18 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from dra_scheduling.basics.times import duration_of, seconds_of
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.disruption.outlook import Outlook
+from dra_scheduling.disruption.decision_annotations import RETRY_AFTER, record_of
+from dra_scheduling.disruption.disruption_view import DisruptionView
 from dra_scheduling.disruption.protection import is_protected, pod_protection
-from dra_scheduling.disruption.records import RETRY_AFTER, record_of
 from dra_scheduling.instancetypes import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.inventory.replacements import REPLACES, is_to_go
 from dra_scheduling.model.nodeclaims import NEVER, NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
-from dra_scheduling.nodeclaims.names import DO_NOT_DISRUPT, INITIALIZED, is_own
-from dra_scheduling.nodeclaims.times import duration_of, seconds_of
+from dra_scheduling.nodeclaims.lifecycle_names import DO_NOT_DISRUPT, INITIALIZED, is_own
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 PRIORITY_SCALE = 2.0**25
@@ -67,7 +67,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
         return self.is_quiet(now) and not (self.moved and policy == WHEN_EMPTY)
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class Ineligible(msgspec.Struct, frozen=True, kw_only=True):
     """A node that must not be taken away now, and why.
 
     `is_lasting` says that its pool would have it consolidated, and that it stays until somebody changes something.
@@ -78,14 +78,14 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
     is_lasting: bool = False
 
 
-class Unrest(msgspec.Struct, frozen=True, kw_only=True):
+class NodeActivity(msgspec.Struct, frozen=True, kw_only=True):
     """When nodes changed last as somebody saw who is watching `since` (seconds since 1970, by name of the node)."""
 
     changed: Mapping[str, float] = {}
     since: float = 0.0
 
 
-def survey(outlook: Outlook, now: float, unrest: Unrest) -> Iterator[Candidate | Kept]:
+def survey(outlook: DisruptionView, now: float, unrest: NodeActivity) -> Iterator[Candidate | Ineligible]:
     """Yield the initialized nodes of our NodeClaims whose pool may make others, each with what speaks against it.
 
     `now` is in seconds since 1970.
@@ -106,12 +106,12 @@ def rest_of(pool: NodePool) -> float | None:
     return None if seconds is None else max(seconds, SETTLING_SECONDS)
 
 
-def cannot_be_moved(outlook: Outlook, node: str, now: float) -> str:
+def cannot_be_moved(outlook: DisruptionView, node: str, now: float) -> str:
     """Return in words what forbids to evict the pods of a node now, empty if nothing does."""
     return pod_protection(outlook.pods_on(node), outlook.moving_from(node), outlook.cluster.budgets, now)
 
 
-def is_being_bound_to(outlook: Outlook, node: str) -> bool:
+def is_being_bound_to(outlook: DisruptionView, node: str) -> bool:
     """Whether a pod that has no node yet is on its way to this one."""
     return any(not pod.spec.node_name for pod in outlook.pods_on(node))
 
@@ -122,7 +122,9 @@ def still_replaced(cluster: Cluster, claim: NodeClaim) -> frozenset[str]:
     return frozenset(record.node_claims).intersection(cluster.inventory.claims) if record is not None else frozenset()
 
 
-def _look_at(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, unrest: Unrest) -> Candidate | Kept | None:
+def _look_at(
+    outlook: DisruptionView, claim: NodeClaim, pool: NodePool, now: float, unrest: NodeActivity
+) -> Candidate | Ineligible | None:
     state = outlook.cluster.nodes.get(claim.status.node_name)
     initialized = claim.condition(INITIALIZED)
     if not is_own(claim) or is_to_go(claim) or state is None or initialized is None or not initialized.is_true:
@@ -132,12 +134,14 @@ def _look_at(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, unr
     candidate = _candidate(outlook, claim, pool, now, unrest)
     if is_protected(claim.metadata) or is_protected(state.node.metadata):
         reason = f"it has the annotation {DO_NOT_DISRUPT}"
-        return Kept(claim=claim, message=reason, is_lasting=candidate.is_consolidated(now))
+        return Ineligible(claim=claim, message=reason, is_lasting=candidate.is_consolidated(now))
     passing = _hindrance(outlook, claim, state.node, now)
-    return Kept(claim=claim, message=passing) if passing else candidate
+    return Ineligible(claim=claim, message=passing) if passing else candidate
 
 
-def _candidate(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, unrest: Unrest) -> Candidate:
+def _candidate(
+    outlook: DisruptionView, claim: NodeClaim, pool: NodePool, now: float, unrest: NodeActivity
+) -> Candidate:
     node = outlook.cluster.nodes[claim.status.node_name].node
     initialized = claim.condition(INITIALIZED)
     pods = outlook.pods_on(node.name)
@@ -159,7 +163,7 @@ def _candidate(outlook: Outlook, claim: NodeClaim, pool: NodePool, now: float, u
     )
 
 
-def _hindrance(outlook: Outlook, claim: NodeClaim, node: Node, now: float) -> str:
+def _hindrance(outlook: DisruptionView, claim: NodeClaim, node: Node, now: float) -> str:
     """Return in words what keeps the node for some time, empty if nothing does."""
     if seconds_of(claim.metadata.annotations.get(RETRY_AFTER, "")) > now:
         return "an attempt was given up a short time ago"

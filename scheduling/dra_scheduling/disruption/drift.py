@@ -5,10 +5,10 @@ from collections.abc import Callable
 import msgspec
 
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
-from dra_scheduling.inventory.templates import required
+from dra_scheduling.inventory.nodepool_templates import required
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.provisioning.nodeclaims import HASH, HASH_VERSION, pool_hash
+from dra_scheduling.provisioning.nodeclaim_builder import HASH, HASH_VERSION, pool_hash
 
 POOL_DRIFTED = "NodePoolDrifted"
 REQUIREMENTS_DRIFTED = "RequirementsDrifted"

@@ -5,14 +5,14 @@ from typing import TypeVar
 
 import msgspec
 
-from dra_scheduling.disruption.budgets import Tally, allowed
-from dra_scheduling.disruption.candidates import Candidate, Kept
+from dra_scheduling.basics.reasons import in_short
+from dra_scheduling.disruption.candidates import Candidate, Ineligible
+from dra_scheduling.disruption.disruption_budgets import Tally, allowed
+from dra_scheduling.disruption.disruption_view import DisruptionView
 from dra_scheduling.disruption.drift import Drift
-from dra_scheduling.disruption.outlook import Outlook
 from dra_scheduling.disruption.prices import keep_cheaper, price_of
-from dra_scheduling.disruption.whatif import Scenario, WhatIfOptions
+from dra_scheduling.disruption.simulate_scheduling import SchedulingSimulation, WhatIfOptions
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.reasons import in_short
 
 EMPTY = "Empty"
 DRIFTED = "Drifted"
@@ -64,14 +64,14 @@ class Search(msgspec.Struct, frozen=True, kw_only=True):
     `tell` is told why single nodes that were looked at stay.
     """
 
-    outlook: Outlook
+    outlook: DisruptionView
     candidates: tuple[Candidate, ...]
     tallies: dict[str, Tally]
     options: WhatIfOptions
     now: float
     first: int = 0
     most: int = 25
-    tell: Callable[[Kept], None]
+    tell: Callable[[Ineligible], None]
 
     def allowance(self, reason: str) -> Allowance:
         """Return what budgets allow now."""
@@ -106,7 +106,7 @@ def drifted_nodes(search: Search) -> Decision | None:
     for one, why in _turned(search, drifted):
         is_free = not one.protection or bool(one.claim.spec.termination_grace_period)
         if is_free and allowance.left(one) and not search.is_late:
-            scenario = Scenario(search.outlook, [one.node.name], search.options)
+            scenario = SchedulingSimulation(search.outlook, [one.node.name], search.options)
             if scenario.is_possible:
                 return _with_places(DRIFTED, [one], scenario, f"{why.message}; ")
     return None
@@ -138,11 +138,11 @@ def single_node(search: Search) -> Decision | None:
                 return decision
             # What a search says that ran out of time need not be so.
             if decision and not search.is_late:
-                search.tell(Kept(claim=one.claim, message=decision, is_lasting=True))
+                search.tell(Ineligible(claim=one.claim, message=decision, is_lasting=True))
     return None
 
 
-def shut(search: Search) -> Iterator[Kept]:
+def shut(search: Search) -> Iterator[Ineligible]:
     """Yield the candidates that nothing is tried with: pods may not be evicted, or a budget is shut.
 
     Budgets that other nodes have used up open again by themselves.
@@ -155,15 +155,15 @@ def shut(search: Search) -> Iterator[Kept]:
         if not message and not allowances[reason].left(one):
             message = f"the budgets of NodePool {one.pool.name} allow no node to go now ({reason})"
         if message and one.is_consolidated(search.now):
-            yield Kept(claim=one.claim, message=message, is_lasting=True)
+            yield Ineligible(claim=one.claim, message=message, is_lasting=True)
 
 
-def consolidation(outlook: Outlook, group: Sequence[Candidate], options: WhatIfOptions) -> Decision | str:
+def consolidation(outlook: DisruptionView, group: Sequence[Candidate], options: WhatIfOptions) -> Decision | str:
     """Return how these nodes can go for less money than they cost, or in words why they cannot.
 
     There are no words where that may change by itself: a pod would go to a node that is not initialized yet.
     """
-    scenario = Scenario(outlook, [one.node.name for one in group], options)
+    scenario = SchedulingSimulation(outlook, [one.node.name for one in group], options)
     if not scenario.is_possible:
         return scenario.obstacle if scenario.stuck else ""
     opened = scenario.opened
@@ -206,7 +206,7 @@ def _turned(search: Search, candidates: Sequence[T]) -> tuple[T, ...]:
     return (*candidates[first:], *candidates[:first])[: search.most]
 
 
-def _with_places(reason: str, group: Sequence[Candidate], scenario: Scenario, more: str = "") -> Decision:
+def _with_places(reason: str, group: Sequence[Candidate], scenario: SchedulingSimulation, more: str = "") -> Decision:
     result = scenario.result()
     names = sorted({move.node for move in result.moves if move.node})
     places = [f"on {in_short(names, SHOWN_NODES)}"] if names else []

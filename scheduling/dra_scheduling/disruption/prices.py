@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 
+from dra_scheduling.basics.requirements import Requirement, Requirements
 from dra_scheduling.instancetypes import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL, offering_requirements
 from dra_scheduling.inventory import Inventory
-from dra_scheduling.provisioning.plannednode import Market, PlannedNode
-from dra_scheduling.quantity import NANO_PER_UNIT
-from dra_scheduling.requirements import Requirement, Requirements
+from dra_scheduling.provisioning.planned_node import Market, PlannedNode
+from kube_cel.quantity import NANO_PER_UNIT
 
 
 class Prices:

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
+from dra_scheduling.basics.requirements import Requirement
+from dra_scheduling.basics.times import duration_of, seconds_of
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.evictions import LabelSelector, PodDisruptionBudget
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodeclaims.names import DO_NOT_DISRUPT
-from dra_scheduling.nodeclaims.times import duration_of, seconds_of
-from dra_scheduling.requirements import Requirement
+from dra_scheduling.nodeclaims.lifecycle_names import DO_NOT_DISRUPT
 
 
 def is_protected(metadata: ObjectMeta) -> bool:

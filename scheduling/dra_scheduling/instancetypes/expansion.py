@@ -6,27 +6,27 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from dra_scheduling.candidates import AttributeBindings, CandidateType, Scope, TemplateDevices
-from dra_scheduling.features import DEFAULT_FEATURES, Features
-from dra_scheduling.instancetypes.bindings import BoundAttribute, bound_attributes
-from dra_scheduling.instancetypes.checks import check_amounts, check_devices, check_whole
-from dra_scheduling.instancetypes.devices import DriverPool, pools_of
-from dra_scheduling.instancetypes.faults import Fault, Findings
-from dra_scheduling.instancetypes.labels import (
+from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
+from dra_scheduling.basics.requirements import Requirement, Requirements
+from dra_scheduling.basics.resources import CPU, PODS, Resources
+from dra_scheduling.instancetypes.bound_attributes import BoundAttribute, bound_attributes
+from dra_scheduling.instancetypes.device_checks import check_amounts, check_devices, check_whole
+from dra_scheduling.instancetypes.device_groups import DriverPool, pools_of
+from dra_scheduling.instancetypes.instance_type_faults import Findings, InstanceTypeFault
+from dra_scheduling.instancetypes.offerings import (
     ZONE_LABEL,
     certain_labels,
     offering_requirements,
     sorted_offerings,
     type_requirements,
 )
-from dra_scheduling.instancetypes.slices import published_slices, template_slices, with_values
+from dra_scheduling.instancetypes.slice_templates import published_slices, template_slices, with_values
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.instancetypes import InstanceDevices, InstanceOffering, InstanceType, InstanceTypeSpec
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity
-from dra_scheduling.requirements import Requirement, Requirements
-from dra_scheduling.resources import CPU, PODS, Resources
+from dra_scheduling.template_devices import AttributeBindings, DeviceHostType, Scope, TemplateDevices
+from kube_cel.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity
 
 MOST_KEPT = 2048
 USUAL_PODS = Quantity.from_int(110)
@@ -35,15 +35,15 @@ NOWHERE = (Requirement(key=ZONE_LABEL),)
 S = TypeVar("S", InstanceTypeSpec, InstanceDevices)
 
 
-class Devices(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class ExpandedDevices(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """The devices of a type. Types with the same devices have the same object."""
 
     pools: tuple[DriverPool, ...] = ()
     bound: tuple[BoundAttribute, ...] = ()
     slices: tuple[ResourceSlice, ...] = ()
     templates: TemplateDevices
-    faults: tuple[Fault, ...] = ()
-    warnings: tuple[Fault, ...] = ()
+    faults: tuple[InstanceTypeFault, ...] = ()
+    warnings: tuple[InstanceTypeFault, ...] = ()
 
 
 class Expanded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -63,9 +63,9 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     offered: dict[str, Quantity]
     allocatable: Resources
     drivers: dict[str, int]
-    candidate: CandidateType
-    devices: Devices
-    warnings: tuple[Fault, ...] = ()
+    candidate: DeviceHostType
+    devices: ExpandedDevices
+    warnings: tuple[InstanceTypeFault, ...] = ()
 
     @property
     def slices(self) -> tuple[ResourceSlice, ...]:
@@ -101,7 +101,9 @@ class Expanded(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         return published_slices(_published_pools(self.devices), owner, generation)
 
 
-def expand(instance_type: InstanceType, features: Features = DEFAULT_FEATURES) -> Expanded | tuple[Fault, ...]:
+def expand(
+    instance_type: InstanceType, features: Features = DEFAULT_FEATURES
+) -> Expanded | tuple[InstanceTypeFault, ...]:
     """Return the type ready for planning, or all that is wrong with it. The same content gives the same object."""
     return _expanded(_Content(instance_type.instance_type, instance_type.spec), features)
 
@@ -133,7 +135,7 @@ class _Content(Generic[S]):
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _expanded(content: _Content[InstanceTypeSpec], features: Features) -> Expanded | tuple[Fault, ...]:
+def _expanded(content: _Content[InstanceTypeSpec], features: Features) -> Expanded | tuple[InstanceTypeFault, ...]:
     name, spec = content.name, content.value
     findings = Findings()
     requirements = type_requirements(name, spec, findings)
@@ -154,22 +156,22 @@ def _expanded(content: _Content[InstanceTypeSpec], features: Features) -> Expand
         offered=offered,
         allocatable=_whole(offered),
         drivers={pool.driver: len(pool.devices) for pool in devices.pools},
-        candidate=CandidateType(name=name, devices=devices.templates, offerings=available or (NOWHERE,)),
+        candidate=DeviceHostType(name=name, devices=devices.templates, offerings=available or (NOWHERE,)),
         devices=devices,
         warnings=(*findings.warnings, *devices.warnings),
     )
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _devices(content: _Content[InstanceDevices], features: Features) -> Devices:
+def _devices(content: _Content[InstanceDevices], features: Features) -> ExpandedDevices:
     findings = Findings()
     check_devices(content.value, findings)
     if findings.faults:
-        return Devices(templates=TemplateDevices(), faults=tuple(findings.faults))
+        return ExpandedDevices(templates=TemplateDevices(), faults=tuple(findings.faults))
     pools = pools_of(content.value)
     bound = bound_attributes(content.value, pools, findings)
     slices = template_slices(pools)
-    return Devices(
+    return ExpandedDevices(
         pools=pools,
         bound=bound,
         slices=slices,
@@ -180,7 +182,7 @@ def _devices(content: _Content[InstanceDevices], features: Features) -> Devices:
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def _published_pools(devices: Devices) -> tuple[DriverPool, ...]:
+def _published_pools(devices: ExpandedDevices) -> tuple[DriverPool, ...]:
     return tuple(with_values(pool, devices.bound) for pool in devices.pools)
 
 

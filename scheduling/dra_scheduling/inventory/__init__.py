@@ -1,9 +1,9 @@
 """What nodes could be made, and which ones are being made."""
 
-from dra_scheduling.inventory.index import Inventory, InventoryObject
+from dra_scheduling.inventory.inventory import Inventory, InventoryObject
 from dra_scheduling.inventory.machines import Machine, MachineOffering, MachineTable
+from dra_scheduling.inventory.nodepool_templates import PoolTemplate
 from dra_scheduling.inventory.nominations import Nominee, nominees_of, place_in, requested_drivers
-from dra_scheduling.inventory.templates import PoolTemplate
 
 __all__ = [
     "Inventory",

@@ -6,12 +6,12 @@ from math import inf
 
 import msgspec
 
-from dra_scheduling.candidates import CandidateType
-from dra_scheduling.extended.names import is_extended_name
+from dra_scheduling.basics.requirements import Requirement, Requirements
+from dra_scheduling.basics.resources import Resources
+from dra_scheduling.devices.bits import members
+from dra_scheduling.extended_resources.resource_names import is_extended_name
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.pools.bits import members
-from dra_scheduling.requirements import Requirement, Requirements
-from dra_scheduling.resources import Resources
+from dra_scheduling.template_devices import DeviceHostType
 
 MAX_KEPT_ANSWERS = 4096
 
@@ -38,7 +38,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     offerings: tuple[MachineOffering, ...] = ()
     allocatable: Mapping[str, int] = {}
     capacity: Mapping[str, int] = {}
-    devices: CandidateType
+    devices: DeviceHostType
     alike: int = 0
     daemons: tuple[ObjectKey, ...] = ()
 
@@ -84,7 +84,7 @@ class MachineTable:
         self._at_least: dict[str, tuple[list[int], list[int]]] = {}
         self._by_offer: dict[frozenset[str], tuple[tuple[frozenset[str], int], ...]] = {}
         self._offered: dict[Hashable, int] = {}
-        self._candidates: dict[int, tuple[CandidateType, ...]] = {}
+        self._candidates: dict[int, tuple[DeviceHostType, ...]] = {}
 
         self.kin = tuple(_kin_of(self.machines))
         self.plain = _bits(not machine.has_devices for machine in self.machines)
@@ -109,7 +109,7 @@ class MachineTable:
                 mask |= one.members
         return mask
 
-    def candidates(self, mask: int) -> tuple[CandidateType, ...]:
+    def candidates(self, mask: int) -> tuple[DeviceHostType, ...]:
         """Return a set of machines as the allocator is asked about them: those with the same devices are one type.
 
         The type has the name of the first such machine of the table, whether or not that one is in the set.
@@ -258,7 +258,7 @@ def _kin_of(machines: Sequence[Machine]) -> Iterator[Kin]:
         yield Kin(first=first, members=masks[kind])
 
 
-def _candidate_of(first: Machine, members: Iterable[Machine]) -> CandidateType:
+def _candidate_of(first: Machine, members: Iterable[Machine]) -> DeviceHostType:
     offerings = dict.fromkeys(offering for machine in members for offering in machine.devices.offerings)
     return msgspec.structs.replace(first.devices, offerings=tuple(offerings))
 

@@ -4,9 +4,9 @@ from msgspec import field
 
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.ids import DeviceID, ObjectKey
-from dra_scheduling.model.nodeselection import NodeSelector, Toleration
+from dra_scheduling.model.node_selectors import NodeSelector, Toleration
 from dra_scheduling.model.slices import DeviceSelector, OpaqueDeviceConfiguration
-from dra_scheduling.quantity import Quantity
+from kube_cel.quantity import Quantity
 
 EXACT_COUNT = "ExactCount"
 ALL_DEVICES = "All"
@@ -157,7 +157,7 @@ class ResourceClaimConsumerReference(Value, frozen=True):
     uid: str = ""
 
 
-class Condition(Value, frozen=True):
+class DeviceCondition(Value, frozen=True):
     """A condition of an object; `status` is True, False or Unknown."""
 
     type: str
@@ -173,7 +173,7 @@ class AllocatedDeviceStatus(Value, frozen=True):
     pool: str
     device: str
     share_id: str | None = field(default=None, name="shareID")
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[DeviceCondition, ...] = ()
 
     @property
     def device_id(self) -> DeviceID:

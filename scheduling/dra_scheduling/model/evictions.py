@@ -2,7 +2,7 @@
 
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.nodeselection import NodeSelectorRequirement
+from dra_scheduling.model.node_selectors import NodeSelectorRequirement
 
 
 class LabelSelector(Value, frozen=True):

@@ -4,8 +4,8 @@ from enum import Enum, auto
 
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.conditions import Condition
+from dra_scheduling.model.node_selectors import PromisedTaint
 from dra_scheduling.model.nodeclaims import LabelRequirement
-from dra_scheduling.model.nodeselection import PromisedTaint
 from dra_scheduling.model.slices import (
     Counter,
     DeviceAttribute,
@@ -13,7 +13,7 @@ from dra_scheduling.model.slices import (
     DeviceCounterConsumption,
     NodeAllocatableResource,
 )
-from dra_scheduling.quantity import Quantity
+from kube_cel.quantity import Quantity
 
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 NODE_CLASS_LABEL = "dra-scheduler.dev/node-class"

@@ -4,8 +4,8 @@ from msgspec import field
 
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.conditions import Condition, condition_of
-from dra_scheduling.model.nodeselection import Taint
-from dra_scheduling.quantity import Quantity
+from dra_scheduling.model.node_selectors import Taint
+from kube_cel.quantity import Quantity
 
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Gte", "Lte")
 NEVER = "Never"

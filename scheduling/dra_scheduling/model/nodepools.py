@@ -2,9 +2,9 @@
 
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.conditions import Condition, condition_of
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.nodeclaims import DEFAULT_EXPIRY, NodeClassRef, NodeRequirement
-from dra_scheduling.model.nodeselection import Taint
-from dra_scheduling.quantity import Quantity
+from kube_cel.quantity import Quantity
 
 
 class NodeTemplateMeta(Value, frozen=True):
@@ -32,7 +32,7 @@ class NodeTemplate(Value, frozen=True):
     metadata: NodeTemplateMeta = NodeTemplateMeta()
 
 
-class Budget(Value, frozen=True):
+class DisruptionBudget(Value, frozen=True):
     """How many nodes (a number, or `10%`) may be taken away at once, and when that holds."""
 
     nodes: str = "10%"
@@ -46,7 +46,7 @@ class Disruption(Value, frozen=True):
 
     consolidate_after: str = "0s"
     consolidation_policy: str = "WhenEmptyOrUnderutilized"
-    budgets: tuple[Budget, ...] = (Budget(),)
+    budgets: tuple[DisruptionBudget, ...] = (DisruptionBudget(),)
 
 
 class NodePoolSpec(Value, frozen=True):

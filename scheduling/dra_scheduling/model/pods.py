@@ -4,8 +4,8 @@ from msgspec import field
 
 from dra_scheduling.model.base import ObjectMeta, Value
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.nodeselection import NodeSelector, PreferredSchedulingTerm, Taint, Toleration
-from dra_scheduling.quantity import Quantity
+from dra_scheduling.model.node_selectors import NodeSelector, PreferredSchedulingTerm, Taint, Toleration
+from kube_cel.quantity import Quantity
 
 Rank = tuple[int, str, str, str]
 Turn = tuple[int, bool, int, Rank]

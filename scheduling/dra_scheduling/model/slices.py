@@ -3,9 +3,9 @@
 from msgspec import field
 
 from dra_scheduling.model.base import ObjectMeta, Value
-from dra_scheduling.model.nodeselection import NodeSelector, Taint
-from dra_scheduling.quantity import Quantity
-from dra_scheduling.semver import Version
+from dra_scheduling.model.node_selectors import NodeSelector, Taint
+from kube_cel.quantity import Quantity
+from kube_cel.semver import Version
 
 TYPE_NAMES = ("int", "bool", "string", "version", "ints", "bools", "strings", "versions")
 

@@ -1,13 +1,11 @@
 """NodeClaims from their creation to a node that pods can use, and to their end, as functions of what the API shows."""
 
-from dra_scheduling.inventory.poolchecks import pool_faults
-from dra_scheduling.nodeclaims.foreign import gate_step
-from dra_scheduling.nodeclaims.gate import published_devices, shut_by
-from dra_scheduling.nodeclaims.lifecycle import Deadlines, Situation, next_step
-from dra_scheduling.nodeclaims.names import is_own
-from dra_scheduling.nodeclaims.nodeslices import NodeSlices
-from dra_scheduling.nodeclaims.poolstatus import pool_status
-from dra_scheduling.nodeclaims.steps import (
+from dra_scheduling.inventory.nodepool_validation import pool_faults
+from dra_scheduling.nodeclaims.foreign_nodeclaims import gate_step
+from dra_scheduling.nodeclaims.initialization_gate import published_devices, shut_by
+from dra_scheduling.nodeclaims.lifecycle import Deadlines, NodeClaimSituation, next_step
+from dra_scheduling.nodeclaims.lifecycle_names import is_own
+from dra_scheduling.nodeclaims.lifecycle_steps import (
     ChangeNode,
     ChangeStatus,
     ChangeType,
@@ -19,6 +17,8 @@ from dra_scheduling.nodeclaims.steps import (
     Step,
     Wait,
 )
+from dra_scheduling.nodeclaims.node_slices import NodeSlices
+from dra_scheduling.nodeclaims.nodepool_status import pool_status
 from dra_scheduling.nodeclaims.termination import termination_step
 
 __all__ = [
@@ -28,11 +28,11 @@ __all__ = [
     "Deadlines",
     "Delete",
     "Evict",
+    "NodeClaimSituation",
     "NodeSlices",
     "Notice",
     "Protect",
     "Release",
-    "Situation",
     "Step",
     "Wait",
     "gate_step",

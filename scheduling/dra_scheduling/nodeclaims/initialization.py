@@ -6,12 +6,12 @@ import msgspec
 
 from dra_scheduling.instancetypes import Expanded
 from dra_scheduling.inventory import requested_drivers
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Node
-from dra_scheduling.nodeclaims.gate import shut_by
-from dra_scheduling.nodeclaims.names import DRIVERS_TAINT, UNREGISTERED_TAINT
-from dra_scheduling.nodeclaims.nodeslices import NodeSlices
+from dra_scheduling.nodeclaims.initialization_gate import shut_by
+from dra_scheduling.nodeclaims.lifecycle_names import DRIVERS_TAINT, UNREGISTERED_TAINT
+from dra_scheduling.nodeclaims.node_slices import NodeSlices
 
 EPHEMERAL = frozenset(
     {

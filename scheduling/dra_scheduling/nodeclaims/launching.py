@@ -5,12 +5,12 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, offering_requirements
-from dra_scheduling.inventory.templates import required
+from dra_scheduling.inventory.nodepool_templates import required
 from dra_scheduling.model.instancetypes import InstanceOffering
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.quantity import Quantity
-from dra_scheduling.requirements import Requirements
+from kube_cel.quantity import Quantity
 
 ARCHITECTURE = "kubernetes.io/arch"
 OPERATING_SYSTEM = "kubernetes.io/os"

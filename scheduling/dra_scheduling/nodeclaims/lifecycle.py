@@ -9,15 +9,18 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
+from dra_scheduling.basics.times import seconds_of, time_of
 from dra_scheduling.instancetypes import Expanded
-from dra_scheduling.inventory.poolchecks import requirement_faults
+from dra_scheduling.inventory.nodepool_validation import requirement_faults
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.conditions import Condition, condition_of, with_condition
 from dra_scheduling.model.instancetypes import Failure, InstanceType
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Node
-from dra_scheduling.nodeclaims.failures import (
+from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
+from dra_scheduling.nodeclaims.initialization_gate import TIMEOUT, shut_by
+from dra_scheduling.nodeclaims.launch_failures import (
     LAUNCH_TIMEOUT,
     PROOFS,
     REGISTRATION_TIMEOUT,
@@ -25,9 +28,7 @@ from dra_scheduling.nodeclaims.failures import (
     has_failed,
     succeeded,
 )
-from dra_scheduling.nodeclaims.gate import TIMEOUT, shut_by
-from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
-from dra_scheduling.nodeclaims.names import (
+from dra_scheduling.nodeclaims.lifecycle_names import (
     DEVICES_AS_PROMISED,
     DRIVERS_TAINT,
     INITIALIZED,
@@ -39,11 +40,10 @@ from dra_scheduling.nodeclaims.names import (
     TERMINATION,
     UNREGISTERED_TAINT,
 )
-from dra_scheduling.nodeclaims.nodeslices import NodeSlices
-from dra_scheduling.nodeclaims.poolstatus import validation
-from dra_scheduling.nodeclaims.promises import MISSING, compared
-from dra_scheduling.nodeclaims.steps import ChangeNode, ChangeStatus, Delete, Notice, Protect, Step, Wait
-from dra_scheduling.nodeclaims.times import seconds_of, time_of
+from dra_scheduling.nodeclaims.lifecycle_steps import ChangeNode, ChangeStatus, Delete, Notice, Protect, Step, Wait
+from dra_scheduling.nodeclaims.node_slices import NodeSlices
+from dra_scheduling.nodeclaims.nodepool_status import validation
+from dra_scheduling.nodeclaims.promised_devices import MISSING, compared
 
 NOT_FOUND = "NodeNotFound"
 SEVERAL = "MultipleNodesFound"
@@ -58,7 +58,7 @@ class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
     gate: float = 900.0
 
 
-class Situation(msgspec.Struct, frozen=True, kw_only=True):
+class NodeClaimSituation(msgspec.Struct, frozen=True, kw_only=True):
     """All that a step depends on.
 
     `nodes` are those with the NodeClaim's provider id. `instance_type` and `expanded` are of the type that was
@@ -83,7 +83,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
         return seconds_of(self.now) >= time
 
 
-def next_step(at: Situation) -> Step:
+def next_step(at: NodeClaimSituation) -> Step:
     """Return what is to be written next of a NodeClaim of ours that is not being deleted."""
     claim = at.claim
     if TERMINATION not in claim.metadata.finalizers:
@@ -101,7 +101,7 @@ def next_step(at: Situation) -> Step:
     return _with_node(at, at.nodes[0])
 
 
-def _with_node(at: Situation, node: Node) -> Step:
+def _with_node(at: NodeClaimSituation, node: Node) -> Step:
     # A node that was deleted and came back has to begin anew.
     is_new = not _holds(at.claim, REGISTERED) or REGISTERED_LABEL not in node.metadata.labels
     if is_new and (registration := _registration(at.claim, node)) is not None:
@@ -125,7 +125,7 @@ def gate_begins(claim: NodeClaim, node: Node) -> float:
     )
 
 
-def _launching(at: Situation, launched: Condition | None) -> Step:
+def _launching(at: NodeClaimSituation, launched: Condition | None) -> Step:
     if launched is not None and launched.status == "False":
         if launched.reason == LAUNCH_TIMEOUT:
             return Delete()
@@ -138,7 +138,7 @@ def _launching(at: Situation, launched: Condition | None) -> Step:
     return _late(at, LAUNCHED, LAUNCH_TIMEOUT, f"no provider has launched it within {at.deadlines.launch:g} s")
 
 
-def _without_node(at: Situation, launched: Condition, *, is_registered: bool) -> Step:
+def _without_node(at: NodeClaimSituation, launched: Condition, *, is_registered: bool) -> Step:
     if is_registered and not at.nodes:
         name = at.claim.status.node_name
         return Delete(notices=(Notice(reason="NodeGone", message=f"node {name} is gone"),))
@@ -159,7 +159,7 @@ def _without_node(at: Situation, launched: Condition, *, is_registered: bool) ->
     return found or Wait(until=time_of(deadline))
 
 
-def _late(at: Situation, kind: str, reason: str, message: str) -> Step:
+def _late(at: NodeClaimSituation, kind: str, reason: str, message: str) -> Step:
     late = Condition(type=kind, status="False", reason=reason, message=message)
     return _shown(at, (late,), notices=(Notice(reason=reason, message=message),)) or Wait()
 
@@ -189,7 +189,7 @@ def _registration(claim: NodeClaim, node: Node) -> ChangeNode | None:
     )
 
 
-def _initializing(at: Situation, node: Node) -> Step:
+def _initializing(at: NodeClaimSituation, node: Node) -> Step:
     unmet = first_unmet(at.claim, node, at.drivers, at.slices)
     if unmet is None:
         return _opening(node) or _open(at, node)
@@ -215,7 +215,7 @@ def _opening(node: Node) -> ChangeNode | None:
     return ChangeNode(name=node.name, uid=node.metadata.uid, labels={INITIALIZED_LABEL: "true"}, removed=removed)
 
 
-def _open(at: Situation, node: Node) -> Step:
+def _open(at: NodeClaimSituation, node: Node) -> Step:
     notice = Notice(reason=INITIALIZED, message=f"node {node.name} is ready for pods", is_warning=False)
     initialized = Condition(type=INITIALIZED, status="True", reason=INITIALIZED)
     found = _comparison(at, node)
@@ -223,7 +223,7 @@ def _open(at: Situation, node: Node) -> Step:
     return _shown(at, conditions, node, notices=(notice, *_complaints(found))) or Wait()
 
 
-def _settled(at: Situation, node: Node) -> Step:
+def _settled(at: NodeClaimSituation, node: Node) -> Step:
     if node.metadata.labels.get(INITIALIZED_LABEL) != "true":
         unmet = first_unmet(at.claim, node, at.drivers, at.slices)
         return (_opening(node) if unmet is None else None) or Wait()
@@ -237,7 +237,7 @@ def _settled(at: Situation, node: Node) -> Step:
     return counted or _compared_later(at, node, said) or Wait()
 
 
-def _compared_later(at: Situation, node: Node, said: Condition | None) -> ChangeStatus | None:
+def _compared_later(at: NodeClaimSituation, node: Node, said: Condition | None) -> ChangeStatus | None:
     """Return what is to be said of devices where nothing was so far, or where what was missing has come."""
     if said is not None and said.is_true:
         return None
@@ -247,7 +247,7 @@ def _compared_later(at: Situation, node: Node, said: Condition | None) -> Change
     return _shown(at, (found,), node, notices=_complaints(found))
 
 
-def _comparison(at: Situation, node: Node) -> Condition | None:
+def _comparison(at: NodeClaimSituation, node: Node) -> Condition | None:
     # What a driver has published in part says nothing: it may be starting again.
     if shut_by(at.drivers, node.name, at.slices) is not None:
         return None
@@ -258,7 +258,7 @@ def _complaints(found: Condition | None) -> tuple[Notice, ...]:
     return () if found is None or found.is_true else (Notice(reason=found.reason, message=found.message),)
 
 
-def _given_up(at: Situation, failure: Failure) -> Step:
+def _given_up(at: NodeClaimSituation, failure: Failure) -> Step:
     said = at.claim.condition(PROOFS[failure])
     since = seconds_of(said.last_transition_time) if said is not None else 0.0
     # What cannot be counted, with an older definition of types or without the right to, is no reason to keep it.
@@ -274,7 +274,7 @@ def _registered() -> Condition:
 
 
 def _shown(
-    at: Situation, conditions: Iterable[Condition], node: Node | None = None, *, notices: Iterable[Notice] = ()
+    at: NodeClaimSituation, conditions: Iterable[Condition], node: Node | None = None, *, notices: Iterable[Notice] = ()
 ) -> ChangeStatus | None:
     """Return the write that shows these conditions and what follows for Ready, None where all of it is shown."""
     shown = at.claim.status.conditions
@@ -286,7 +286,7 @@ def _shown(
     return None if status == at.claim.status else ChangeStatus(status=status, notices=tuple(notices))
 
 
-def _written(at: Situation, condition: Condition) -> Condition:
+def _written(at: NodeClaimSituation, condition: Condition) -> Condition:
     return replace(condition, last_transition_time=at.now, observed_generation=at.claim.metadata.generation)
 
 

@@ -4,30 +4,30 @@ from collections.abc import Iterator
 
 import msgspec
 
-from dra_scheduling.allocation.budget import Budget
-from dra_scheduling.candidates import CandidateAllocator, CandidateType, Published
+from dra_scheduling.allocation.search_budget import SearchBudget
+from dra_scheduling.basics.features import NODE_ALLOCATABLE
+from dra_scheduling.basics.reasons import Refusal
+from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.nodestate import NodeState
-from dra_scheduling.features import NODE_ALLOCATABLE
+from dra_scheduling.fit.pod_class import ExtendedNeed
 from dra_scheduling.inventory import MachineTable, nominees_of, requested_drivers
+from dra_scheduling.inventory.machine_builder import machine_of_node
 from dra_scheduling.inventory.replacements import is_replacement
-from dra_scheduling.inventory.supply import machine_of_node
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import Failure
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodefit.ports import HostPort
-from dra_scheduling.provisioning.asked import Asked
-from dra_scheduling.provisioning.asking import ask
-from dra_scheduling.provisioning.daemons import Daemons
-from dra_scheduling.provisioning.ground import Ground, Origin
-from dra_scheduling.provisioning.inflight import planned_nodes
-from dra_scheduling.provisioning.ofnode import OfNode
-from dra_scheduling.provisioning.plannednode import Effort, Market, PlannedNode, Seat
-from dra_scheduling.provisioning.rests import Resting, Rests
-from dra_scheduling.provisioning.situation import Situation
-from dra_scheduling.reasons import Refusal
-from dra_scheduling.requirements import Requirements
-from dra_scheduling.shapes.shape import ExtendedNeed
+from dra_scheduling.provisioning.daemonset_devices import Daemons
+from dra_scheduling.provisioning.host_spec import HostSpec, Origin
+from dra_scheduling.provisioning.in_flight_nodeclaims import planned_nodes
+from dra_scheduling.provisioning.node_allocatable_resources import OfNode
+from dra_scheduling.provisioning.offering_backoff import Resting, Rests
+from dra_scheduling.provisioning.pending_changes import PendingChanges
+from dra_scheduling.provisioning.pending_pod import PendingPod
+from dra_scheduling.provisioning.pending_pod_checks import ask
+from dra_scheduling.provisioning.planned_node import Effort, Market, PlannedNode, Seat
+from dra_scheduling.state.host_ports import HostPort
+from dra_scheduling.state.node_state import NodeState
+from dra_scheduling.template_devices import DeviceHostType, Published, TemplateAllocator
 
 
 class Hosts:
@@ -37,16 +37,16 @@ class Hosts:
     some (`replay`), because that means to search for them again.
     """
 
-    def __init__(self, cluster: Cluster, budget: Budget, now: str, situation: Situation) -> None:
+    def __init__(self, cluster: Cluster, budget: SearchBudget, now: str, situation: PendingChanges) -> None:
         self._cluster = cluster
         self._situation = situation
         self._resting = Resting(cluster, now)
         self._rests: dict[MachineTable, Rests] = {}
-        self._owed: dict[str, list[Asked]] = {}
+        self._owed: dict[str, list[PendingPod]] = {}
         self._owing: dict[ObjectKey, str] = {}
         self._claims: dict[str, list[ObjectKey]] = {}
         published = Published(cluster.pools, situation.ready)
-        allocator = CandidateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning)
+        allocator = TemplateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning)
         of_node = OfNode(cluster, allocator) if cluster.features.has(NODE_ALLOCATABLE) else None
         self.market = Market(
             allocator=allocator,
@@ -67,7 +67,7 @@ class Hosts:
             self.all.append(host)
         self._shares_devices = any(True for _ in cluster.pools.wide())
 
-    def replay_for(self, asked: Asked) -> None:
+    def replay_for(self, asked: PendingPod) -> None:
         """Reserve the devices of nominated pods that have to do with what the pod asks for."""
         for key in asked.shared_claims:
             name = self._owing.get(key)
@@ -96,7 +96,7 @@ class Hosts:
                 self._charge(host, asked)
         return True
 
-    def placed(self, host: PlannedNode, asked: Asked, seat: Seat) -> None:
+    def placed(self, host: PlannedNode, asked: PendingPod, seat: Seat) -> None:
         """Note which claims have their devices on the host."""
         self._claims.setdefault(host.ground.name, []).extend(asked.claim_keys(seat.need))
 
@@ -141,7 +141,7 @@ class Hosts:
                 for key in asked.shared_claims:
                     self._owing[key] = host.ground.name
 
-    def _charge(self, host: PlannedNode, asked: Asked) -> ExtendedNeed | None:
+    def _charge(self, host: PlannedNode, asked: PendingPod) -> ExtendedNeed | None:
         need = asked.shape.need_on(host.kind_of(asked.shape.extended), self._cluster.classes)
         if isinstance(need, Refusal):
             return None
@@ -159,7 +159,7 @@ class Hosts:
             if host.ground.name == name:
                 self.replay(host)
 
-    def _seat(self, host: PlannedNode, asked: Asked) -> Seat | None:
+    def _seat(self, host: PlannedNode, asked: PendingPod) -> Seat | None:
         for variant in asked.variants:
             found = host.consider(asked, variant, self.market)
             if isinstance(found, Seat):
@@ -167,7 +167,7 @@ class Hosts:
         return None
 
 
-def _emptying(cluster: Cluster, situation: Situation) -> Iterator[PlannedNode]:
+def _emptying(cluster: Cluster, situation: PendingChanges) -> Iterator[PlannedNode]:
     """Yield the nodes that pods are about to leave, as they will be then, by name."""
     for name in sorted(situation.emptying - situation.closed):
         state = cluster.nodes.get(name)
@@ -186,8 +186,8 @@ def there(state: NodeState, going: frozenset[str] | None = None) -> PlannedNode:
             ports += charge.ports
             for name, amount in charge.amounts.items():
                 used[name] = used.get(name, 0) + amount
-    machine = machine_of_node(state.node, state.allocatable, CandidateType(name=""))
-    ground = Ground(
+    machine = machine_of_node(state.node, state.allocatable, DeviceHostType(name=""))
+    ground = HostSpec(
         name=state.node.name,
         origin=Origin.THERE,
         table=MachineTable((machine,)),

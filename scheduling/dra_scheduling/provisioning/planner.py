@@ -9,38 +9,42 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from dra_scheduling.allocation.budget import Budget
-from dra_scheduling.allocation.refusals import OUT_OF_BUDGET
+from dra_scheduling.allocation.allocation_refusals import OUT_OF_BUDGET
+from dra_scheduling.allocation.search_budget import SearchBudget
+from dra_scheduling.basics.reasons import SHOWN_REASONS, ClusterEvent, Refusal, fold, told_once
+from dra_scheduling.basics.resources import CPU, PODS
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.fit.preferences import AVOIDING_EFFECT
 from dra_scheduling.inventory import MachineTable, PoolTemplate
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.outcomes import OutOfBudget, Unschedulable
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodefit.preferences import AVOIDING_EFFECT
-from dra_scheduling.provisioning.asked import Asked
-from dra_scheduling.provisioning.asking import ask
-from dra_scheduling.provisioning.ground import Ground, Origin
+from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.hosts import Hosts
-from dra_scheduling.provisioning.inflight import keeper_of
-from dra_scheduling.provisioning.limits import Limits
-from dra_scheduling.provisioning.nodeclaims import claim_name, extended, written
-from dra_scheduling.provisioning.outcomes import Nomination, ProvisioningResult
-from dra_scheduling.provisioning.plannednode import Market, PlannedNode, Seat
-from dra_scheduling.provisioning.rests import REASONS, Rests
-from dra_scheduling.provisioning.situation import Situation
-from dra_scheduling.provisioning.speakers import NODE_POOL, Speaker, told
-from dra_scheduling.provisioning.unusable import unusable_pools
-from dra_scheduling.provisioning.vain import made_in_vain
-from dra_scheduling.provisioning.wishes import Variant
-from dra_scheduling.reasons import SHOWN_REASONS, Refusal, Wake, fold, told_once
-from dra_scheduling.resources import CPU, PODS
+from dra_scheduling.provisioning.in_flight_nodeclaims import keeper_of
+from dra_scheduling.provisioning.loop_guard import made_in_vain
+from dra_scheduling.provisioning.merge_refusals import NODE_POOL, RefusalSource, told
+from dra_scheduling.provisioning.nodeclaim_builder import claim_name, extended, written
+from dra_scheduling.provisioning.nodepool_limits import Limits
+from dra_scheduling.provisioning.offering_backoff import REASONS, Rests
+from dra_scheduling.provisioning.pending_changes import PendingChanges
+from dra_scheduling.provisioning.pending_pod import PendingPod
+from dra_scheduling.provisioning.pending_pod_checks import ask
+from dra_scheduling.provisioning.planned_node import Market, PlannedNode, Seat
+from dra_scheduling.provisioning.pod_requirements import Variant
+from dra_scheduling.provisioning.provisioning_result import Nomination, ProvisioningResult
+from dra_scheduling.provisioning.unusable_nodepools import unusable_pools
+from dra_scheduling.state.assignments import OutOfBudget, Unschedulable
 
-NO_NODE_POOL = Refusal(reason="NoNodePool", message="there is no NodePool that could make one", wake=Wake.SUPPLY)
-NO_INSTANCE_TYPE = Refusal(reason="NoInstanceType", message="it has no instance types", wake=Wake.SUPPLY | Wake.NODE)
+NO_NODE_POOL = Refusal(
+    reason="NoNodePool", message="there is no NodePool that could make one", wake=ClusterEvent.SUPPLY
+)
+NO_INSTANCE_TYPE = Refusal(
+    reason="NoInstanceType", message="it has no instance types", wake=ClusterEvent.SUPPLY | ClusterEvent.NODE
+)
 WRITTEN = Refusal(
     reason="NodeClaimIsWritten",
     message="it may still become a node that cannot take the pod",
-    wake=Wake.SUPPLY | Wake.NODE,
+    wake=ClusterEvent.SUPPLY | ClusterEvent.NODE,
 )
 
 
@@ -52,7 +56,7 @@ class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     now: str = ""
     overdue: str = ""
-    budget: Budget = Budget()
+    budget: SearchBudget = SearchBudget()
 
 
 DEFAULT_OPTIONS = PlanOptions()
@@ -81,7 +85,7 @@ class _Tried:
 
     def __init__(self) -> None:
         self.next_host: dict[tuple[int, bool | None], int] = {}
-        self.refusals: dict[tuple[int, Speaker], Refusal] = {}
+        self.refusals: dict[tuple[int, RefusalSource], Refusal] = {}
 
     def told(self) -> tuple[Refusal, ...]:
         """Return what is held against the last variant: one that was given up in the end is of no interest."""
@@ -96,12 +100,12 @@ class Planner:
         self,
         cluster: Cluster,
         options: PlanOptions,
-        situation: Situation | None = None,
+        situation: PendingChanges | None = None,
         limits: Limits | None = None,
     ) -> None:
         self._cluster = cluster
         self._options = options
-        self._situation = situation if situation is not None else Situation.of(cluster, options.overdue)
+        self._situation = situation if situation is not None else PendingChanges.of(cluster, options.overdue)
         self._hosts = Hosts(cluster, options.budget, options.now, self._situation)
         self._limits = limits if limits is not None else Limits(cluster)
         self._tried: dict[Hashable, _Tried] = {}
@@ -118,7 +122,7 @@ class Planner:
         """Return the plan for these pods, the largest of one priority first."""
         nominations: list[Nomination] = []
         refused: list[Unschedulable | OutOfBudget] = []
-        asked: list[Asked] = []
+        asked: list[PendingPod] = []
         for pod in pods:
             kept = keeper_of(self._cluster, pod)
             if kept is not None:
@@ -128,7 +132,7 @@ class Planner:
             wrong = found if isinstance(found, Refusal) else made_in_vain(self._cluster, found, self._hosts.market)
             if wrong is not None:
                 refused.append(_unplaced(pod, (wrong,)))
-            elif isinstance(found, Asked):
+            elif isinstance(found, PendingPod):
                 asked.append(found)
         self._least = _least_of(asked)
         for one in sorted(asked, key=planning_order):
@@ -160,7 +164,7 @@ class Planner:
         """Return the NodeClaim that one of `opened` is to be."""
         return written(host, self._opened[host.ground.name], self._hosts.drivers_of(host))
 
-    def place(self, asked: Asked) -> Nomination | tuple[Refusal, ...]:
+    def place(self, asked: PendingPod) -> Nomination | tuple[Refusal, ...]:
         """Return where the pod is planned from now on, or what every host has against it."""
         tried = self._tried.setdefault(asked.group, _Tried())
         self._hosts.market.effort.of_pod = 0
@@ -174,7 +178,7 @@ class Planner:
                 return found
         return (*unusable_pools(self._cluster, asked), *tried.told()) or (NO_NODE_POOL,)
 
-    def _on_known_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
+    def _on_known_host(self, asked: PendingPod, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         self._hosts.replay_for(asked)
         for is_plain in (None,) if asked.shape.has_devices else (True, False):
             found = self._among_hosts(asked, number, variant, tried, is_plain=is_plain)
@@ -183,7 +187,7 @@ class Planner:
         return None
 
     def _among_hosts(
-        self, asked: Asked, number: int, variant: Variant, tried: _Tried, *, is_plain: bool | None
+        self, asked: PendingPod, number: int, variant: Variant, tried: _Tried, *, is_plain: bool | None
     ) -> Nomination | None:
         market = self._hosts.market
         place = tried.next_host.get((number, is_plain), 0)
@@ -195,19 +199,19 @@ class Planner:
                     tried.next_host[number, is_plain] = place
                     return self._take(host, asked, seat, market)
                 if host.ground.origin in {Origin.SETTING_UP, Origin.PLANNED}:
-                    tried.refusals[number, Speaker(host.ground.origin.value)] = seat
+                    tried.refusals[number, RefusalSource(host.ground.origin.value)] = seat
             place += 1
             tried.next_host[number, is_plain] = place
         return None
 
-    def _consider(self, host: PlannedNode, asked: Asked, variant: Variant, market: Market) -> Seat | Refusal:
+    def _consider(self, host: PlannedNode, asked: PendingPod, variant: Variant, market: Market) -> Seat | Refusal:
         found = host.consider(asked, variant, market)
         counts_devices = isinstance(found, Seat) and (found.allotment is not None or market.of_node is not None)
         if counts_devices and self._hosts.replay(host):
             found = host.consider(asked, variant, market)
         return WRITTEN if isinstance(found, Seat) and host.is_narrowed_by(found) else found
 
-    def _open(self, host: PlannedNode, asked: Asked, variant: Variant) -> Seat | Refusal:
+    def _open(self, host: PlannedNode, asked: PendingPod, variant: Variant) -> Seat | Refusal:
         """Return a seat on a NodeClaim that is not written yet, without devices where the pod needs none."""
         every, plain = host.types, host.types & host.ground.table.plain
         if plain and plain != every and not asked.shape.has_devices:
@@ -218,9 +222,9 @@ class Planner:
             host.types = every
         return host.consider(asked, variant, self._hosts.market)
 
-    def _on_new_host(self, asked: Asked, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
+    def _on_new_host(self, asked: PendingPod, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         for template in self._cluster.inventory.templates():
-            speaker = Speaker(NODE_POOL, template.name)
+            speaker = RefusalSource(NODE_POOL, template.name)
             if (number, speaker) in tried.refusals:
                 continue
             host = self._new_host(template, asked, variant)
@@ -239,7 +243,7 @@ class Planner:
                 tried.refusals[number, speaker] = seat
         return None
 
-    def _beside_rests(self, host: PlannedNode, asked: Asked, variant: Variant, refusal: Refusal) -> Refusal:
+    def _beside_rests(self, host: PlannedNode, asked: PendingPod, variant: Variant, refusal: Refusal) -> Refusal:
         """Return the refusal with the types that would serve the pod if they had not failed lately."""
         rests, has_devices = host.ground.rests, asked.shape.has_devices
         if refusal.reason in REASONS.values() or not rests.among(host.types, has_devices=has_devices):
@@ -251,9 +255,9 @@ class Planner:
         told = rests.told(seat.types, has_devices=has_devices)
         return msgspec.structs.replace(refusal, message=f"{refusal.message}, and {told}")
 
-    def _new_host(self, template: PoolTemplate, asked: Asked, variant: Variant) -> PlannedNode | Refusal:
+    def _new_host(self, template: PoolTemplate, asked: PendingPod, variant: Variant) -> PlannedNode | Refusal:
         table: MachineTable = self._cluster.inventory.table(template)
-        ground = Ground(
+        ground = HostSpec(
             name=self._free_name(template, asked.pod),
             origin=Origin.NEW,
             table=table,
@@ -275,7 +279,7 @@ class Planner:
             number += 1
         return name
 
-    def _take(self, host: PlannedNode, asked: Asked, seat: Seat, market: Market) -> Nomination:
+    def _take(self, host: PlannedNode, asked: PendingPod, seat: Seat, market: Market) -> Nomination:
         host.take(asked, seat, market)
         host.is_full = not host.has_room_for(self._least)
         self._hosts.placed(host, asked, seat)
@@ -293,7 +297,7 @@ class Planner:
                 yield extended(claim, pods, self._hosts.drivers_of(host))
 
 
-def planning_order(asked: Asked) -> tuple[object, ...]:
+def planning_order(asked: PendingPod) -> tuple[object, ...]:
     """Return what orders pods that are planned together: the most urgent first, then the hardest to place."""
     requests = asked.shape.requests
     return (
@@ -305,21 +309,21 @@ def planning_order(asked: Asked) -> tuple[object, ...]:
     )
 
 
-def _least_of(asked: Iterable[Asked]) -> Mapping[str, int]:
+def _least_of(asked: Iterable[PendingPod]) -> Mapping[str, int]:
     """Return what each of these pods takes at least."""
     requests = [one.shape.requests for one in asked]
     return {name: min((one.get(name) for one in requests), default=0) for name in (CPU, "memory", PODS)}
 
 
 def _supply(reason: str, message: str) -> Refusal:
-    return Refusal(reason=reason, message=message, wake=Wake.SUPPLY | Wake.NODE)
+    return Refusal(reason=reason, message=message, wake=ClusterEvent.SUPPLY | ClusterEvent.NODE)
 
 
 def _unplaced(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable | OutOfBudget:
     # In their order, so that the NodePool of most weight is never among the "other reasons" if it is for the pod.
     sentences = (one for refusal in refusals for one in fold((refusal,)))
     folded = tuple(msgspec.structs.replace(one, nodes=0) for one in sentences)
-    wake = Wake.SUPPLY | Wake.POD
+    wake = ClusterEvent.SUPPLY | ClusterEvent.POD
     for refusal in refusals:
         wake |= refusal.wake
     shown = [one.message for one in folded[:SHOWN_REASONS]]

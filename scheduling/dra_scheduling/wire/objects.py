@@ -9,6 +9,7 @@ from dra_scheduling.model.base import Value
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.daemonsets import DaemonSet
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule
 from dra_scheduling.model.evictions import PodDisruptionBudget
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
@@ -17,11 +18,10 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
-from dra_scheduling.model.tainting import DeviceTaintRule
-from dra_scheduling.quantity import Quantity
-from dra_scheduling.wire.faults import WireFault, faults, unknown_fields
+from dra_scheduling.wire.interning import share_parts
 from dra_scheduling.wire.paths import with_keys
-from dra_scheduling.wire.sharing import share_parts
+from dra_scheduling.wire.wire_faults import WireFault, faults, unknown_fields
+from kube_cel.quantity import Quantity
 
 KubernetesObject = (
     Node

@@ -13,20 +13,20 @@ from dra_bench.clock import Took, middle, milliseconds, timed
 from dra_bench.report import Say, Table
 from dra_bench.upstream import Theirs
 from dra_oracle.kubernetes import Kubernetes
-from dra_scheduling.candidates import (
-    Candidate,
-    CandidateAllocator,
-    CandidateType,
-    PodClaims,
-    Published,
-    TemplateDevices,
-)
-from dra_scheduling.candidates.outcomes import Allotment
-from dra_scheduling.ledger import Ledger
+from dra_scheduling.basics.requirements import Requirements
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.claims import DeviceConstraint, DeviceRequest, DeviceSubRequest, ResourceClaim
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.requirements import Requirements
+from dra_scheduling.template_devices import (
+    DeviceHost,
+    DeviceHostType,
+    PodClaims,
+    Published,
+    TemplateAllocator,
+    TemplateDevices,
+)
+from dra_scheduling.template_devices.template_outcomes import Allotment
 from dra_scheduling.testing import (
     GPU_DRIVER,
     NIC_DRIVER,
@@ -93,8 +93,8 @@ def _measure(kind: str, wanted: ResourceClaim, program: Kubernetes | None, say: 
 
 def _run(network: Sequence[int], wanted: ResourceClaim) -> Once:
     types = tuple(_type(number, network[number % len(network)]) for number in range(TYPES))
-    allocator, pod = CandidateAllocator(Published(PoolIndex()), Ledger()), PodClaims([wanted], CLASSES)
-    one, two = (Candidate.of_node_claim(name, Requirements.of_new_node(), types) for name in ("one", "two"))
+    allocator, pod = TemplateAllocator(Published(PoolIndex()), Ledger()), PodClaims([wanted], CLASSES)
+    one, two = (DeviceHost.of_node_claim(name, Requirements.of_new_node(), types) for name in ("one", "two"))
     answers = []
     first = timed(lambda: answers.append(allocator.allocate(pod, one)))
     second = timed(lambda: answers.append(allocator.allocate(pod, two)))
@@ -111,9 +111,9 @@ def _theirs(network: Sequence[int], wanted: ResourceClaim, program: Kubernetes |
     return upstream.ask_about(program, slices, [wanted.spec], CLASSES.values(), places)
 
 
-def _type(number: int, network: int) -> CandidateType:
+def _type(number: int, network: int) -> DeviceHostType:
     name = _type_name(number)
-    return CandidateType(name=name, devices=TemplateDevices(slices_of(name, network)))
+    return DeviceHostType(name=name, devices=TemplateDevices(slices_of(name, network)))
 
 
 def _type_name(number: int) -> str:

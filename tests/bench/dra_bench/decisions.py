@@ -9,8 +9,8 @@ import msgspec
 from dra_bench import world
 from dra_bench.report import Say, Table
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
-from dra_scheduling.model.outcomes import Assignment
+from dra_scheduling.cycle.allocate import schedule
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.wire import read
 
 SIZES = (100, 500, 1_000, 5_000)

@@ -13,8 +13,8 @@ import msgspec
 
 from dra_bench.report import Say, Table
 from dra_cases.fleet import DRIVER, NOW, Fleet, claim, pod
-from dra_scheduling.disruption import Outlook, WhatIfOptions, next_decision
-from dra_scheduling.disruption.whatif import Scenario
+from dra_scheduling.disruption import DisruptionView, WhatIfOptions, next_decision
+from dra_scheduling.disruption.simulate_scheduling import SchedulingSimulation
 from dra_scheduling.model.ids import DeviceID
 
 Json = dict[str, object]
@@ -67,7 +67,7 @@ def ask(world: str) -> Asked:
     seconds = time.process_time() - started
     _ask_all(fleet)
     again = time.process_time() - started - seconds
-    next_decision(Outlook(fleet.cluster), WhatIfOptions(now=NOW))
+    next_decision(DisruptionView(fleet.cluster), WhatIfOptions(now=NOW))
     decision = time.process_time() - started - seconds - again
     return Asked(
         world=world,
@@ -105,9 +105,9 @@ def _pod(fleet: Fleet, name: str, node: str, devices: Sequence[DeviceID]) -> Non
 
 
 def _ask_all(fleet: Fleet) -> tuple[int, int]:
-    outlook = Outlook(fleet.cluster)
+    outlook = DisruptionView(fleet.cluster)
     names = sorted(fleet.cluster.nodes)[:CANDIDATES]
-    results = [Scenario(outlook, [name]).result() for name in names]
+    results = [SchedulingSimulation(outlook, [name]).result() for name in names]
     return sum(result.is_possible for result in results), sum(len(result.created) for result in results)
 
 

@@ -17,7 +17,7 @@ from dra_bench.processes import cost
 from dra_bench.report import Say, Table
 from dra_bench.sweeps import TOO_MANY
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
+from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject, read
 

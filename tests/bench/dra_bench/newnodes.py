@@ -6,7 +6,7 @@ import orjson
 
 from dra_bench.world import DEVICES, Json, device
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.provisioning.nodeclaims import CURRENT_HASH_VERSION, HASH, HASH_VERSION, pool_hash
+from dra_scheduling.provisioning.nodeclaim_builder import CURRENT_HASH_VERSION, HASH, HASH_VERSION, pool_hash
 from dra_scheduling.wire import read_as
 
 DRIVERS = {"gpu.example.com": "gpu", "nic.example.com": "nic"}

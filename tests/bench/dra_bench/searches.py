@@ -11,13 +11,13 @@ from dra_bench.report import Say, Table
 from dra_bench.upstream import Theirs
 from dra_bench.worlds import CLASSES, NODE, World, worlds
 from dra_oracle.kubernetes import Kubernetes
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
-from dra_scheduling.ledger import Ledger
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.claims import ResourceClaimSpec
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.pools import NodePlace, PoolIndex
 
 RUNS = 15
 PLACE = NodePlace(NODE, {})

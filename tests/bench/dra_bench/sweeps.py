@@ -15,9 +15,9 @@ from dra_bench.world import DRIVER, Json
 from dra_oracle.kubernetes import Kubernetes
 from dra_oracle.world import World
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
+from dra_scheduling.cycle.allocate import schedule
+from dra_scheduling.devices import NodePlace
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.pools import NodePlace
 from dra_scheduling.wire import KubernetesObject, read
 
 RUNS = 5

@@ -11,9 +11,9 @@ from dra_oracle.build import GoMissingError
 from dra_oracle.kubernetes import Kubernetes
 from dra_oracle.timing import timed, world_of
 from dra_oracle.world import World
+from dra_scheduling.devices import NodePlace
 from dra_scheduling.model.claims import ResourceClaimSpec
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
-from dra_scheduling.pools import NodePlace
 
 LIMIT_SECONDS = 5.0
 LIMIT = f"{LIMIT_SECONDS * 1000:,.0f}"

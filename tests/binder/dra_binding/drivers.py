@@ -8,7 +8,7 @@ from dra_binder.allocations import devices_of
 from dra_binder.testing.server import InMemoryServer
 from dra_binding.world import POD, SPECIAL_REQUEST, World, allocation, bind_request, special
 from dra_scheduling.model.bindrequests import BindRequest
-from dra_scheduling.model.claims import AllocatedDeviceStatus, AllocationResult, Condition, ResourceClaim
+from dra_scheduling.model.claims import AllocatedDeviceStatus, AllocationResult, DeviceCondition, ResourceClaim
 from dra_scheduling.testing import claim, pod, request
 
 ATTACHED, BROKEN = "example.com/attached", "example.com/broken"
@@ -47,7 +47,7 @@ def say(server: InMemoryServer, condition: str, status: str = "True") -> None:
                 driver=device.driver,
                 pool=device.pool,
                 device=device.device,
-                conditions=(Condition(type=condition, status=status, reason="Said", message="by the test"),),
+                conditions=(DeviceCondition(type=condition, status=status, reason="Said", message="by the test"),),
             )
             for device in devices_of(value.status.allocation)
         )

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from dra_scheduling.features import Features
+from dra_scheduling.basics.features import Features
 from dra_simulator.documents import documents
 
 FOLDER = Path(__file__).parent.parent

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from dra_cases.case import Expectation, ExpectedAssignment, ExpectedPending, full_name
+from dra_scheduling.basics.reasons import FoldedReason
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import DeviceID, ObjectKey
-from dra_scheduling.model.podclaims import claim_key
+from dra_scheduling.model.pod_claim_names import claim_key
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.reasons import FoldedReason
 from dra_scheduling.wire import KubernetesObject, read_as, write
 
 Plain = Mapping[str, object]

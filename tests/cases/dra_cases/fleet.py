@@ -12,7 +12,7 @@ from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Node
-from dra_scheduling.provisioning.nodeclaims import HASH, HASH_VERSION, pool_hash
+from dra_scheduling.provisioning.nodeclaim_builder import HASH, HASH_VERSION, pool_hash
 from dra_scheduling.wire import read
 
 Json = dict[str, Any]

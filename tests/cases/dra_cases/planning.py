@@ -3,29 +3,29 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dra_scheduling.allocation.holdings import held_by, holder_of
-from dra_scheduling.candidates import (
+from dra_scheduling.basics.features import Features
+from dra_scheduling.basics.requirements import Requirement, Requirements
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Source
+from dra_scheduling.devices.ledger_entries import held_by, holder_of
+from dra_scheduling.model.claims import ResourceClaim
+from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.node_selectors import NodeSelectorRequirement
+from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.template_devices import (
     Allotment,
     AttributeBindings,
-    Budget,
-    Candidate,
-    CandidateAllocator,
     CandidateAnswer,
-    CandidateType,
+    DeviceHost,
+    DeviceHostType,
     PodClaims,
     Published,
     Replanning,
     Scope,
+    SearchBudget,
+    TemplateAllocator,
     TemplateDevices,
 )
-from dra_scheduling.features import Features
-from dra_scheduling.ledger import Ledger, Source
-from dra_scheduling.model.claims import ResourceClaim
-from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.nodeselection import NodeSelectorRequirement
-from dra_scheduling.model.slices import DeviceClass, ResourceSlice
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.requirements import Requirement, Requirements
 from dra_scheduling.wire.objects import read_as
 
 Json = dict[str, Any]
@@ -67,36 +67,36 @@ class Plan:
         self.candidates = {
             name: self.candidate_of(name, written or {}) for name, written in case.get("candidates", {"nc": {}}).items()
         }
-        self.allocator = CandidateAllocator(
+        self.allocator = TemplateAllocator(
             Published(index, None if initialized is None else frozenset(initialized)),
             ledger,
             bindings_of(case.get("bindings", [])),
             Replanning.of(case.get("deleting", []), self.claims.values()),
         )
 
-    def type_of(self, name: str, templates: list[Json], offerings: list[Json]) -> CandidateType:
+    def type_of(self, name: str, templates: list[Json], offerings: list[Json]) -> DeviceHostType:
         slices = [slice_of(number, {"node": "all", "pool": "t", **each}) for number, each in enumerate(templates)]
-        return CandidateType(
+        return DeviceHostType(
             name=name,
             devices=TemplateDevices(slices, self.features),
             offerings=tuple(requirements_of(each) for each in offerings),
         )
 
-    def candidate_of(self, name: str, written: Json) -> Candidate:
+    def candidate_of(self, name: str, written: Json) -> DeviceHost:
         types = tuple(self.types[each] for each in written.get("types", self.types))
         if "labels" not in written:
             required = Requirements.of_new_node(*requirements_of(written.get("needs", {})))
-            return Candidate.of_node_claim(name, required, types, written.get("node_pool", ""))
+            return DeviceHost.of_node_claim(name, required, types, written.get("node_pool", ""))
         place = NodePlace(name, {LABELS.get(key, key): value for key, value in written["labels"].items()})
         if written.get("setup"):
-            return Candidate.of_node_being_set_up(place, types[0], written.get("node_pool", ""))
-        return Candidate.of_node(place, types[0].name)
+            return DeviceHost.of_node_being_set_up(place, types[0], written.get("node_pool", ""))
+        return DeviceHost.of_node(place, types[0].name)
 
     def pod(self, *names: str) -> PodClaims:
         return PodClaims([self.claims[name] for name in names], self.classes, self.features)
 
-    def ask(self, candidate: str, names: list[str], budget: Budget | None = None) -> CandidateAnswer:
-        return self.allocator.allocate(self.pod(*names), self.candidates[candidate], budget or Budget())
+    def ask(self, candidate: str, names: list[str], budget: SearchBudget | None = None) -> CandidateAnswer:
+        return self.allocator.allocate(self.pod(*names), self.candidates[candidate], budget or SearchBudget())
 
 
 def given(answer: Allotment) -> dict[str, list[str]]:

@@ -8,18 +8,18 @@ from msgspec.structs import replace
 
 from dra_cases.planning import Json, needs_of
 from dra_cases.worlds import SHORT, amounts, manifests, standard_classes
+from dra_scheduling.basics.features import Features
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
-from dra_scheduling.features import Features
+from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import nominees_of, requested_drivers
-from dra_scheduling.inventory.templates import required
+from dra_scheduling.inventory.nodepool_templates import required
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Node
 from dra_scheduling.provisioning import PlanOptions, ProvisioningResult, provision
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.wire import KINDS, KubernetesObject, read, read_as
 
 NOW = "2030-01-01T00:30:00Z"

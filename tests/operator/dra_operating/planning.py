@@ -9,10 +9,10 @@ from dra_operating.supply import cpu_pod
 from dra_operator.cycle import Ordered, SchedulerCore
 from dra_operator.provisioning import ARRIVAL_SECONDS, Order, Plans, PlanSettings, Provisioner
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle.queue import SchedulingQueue
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
-from dra_scheduling.model.outcomes import Nominated, Outcome
-from dra_scheduling.queue import SchedulingQueue
+from dra_scheduling.state.assignments import Nominated, Outcome
 from dra_scheduling.testing import node
 
 POOL_LABEL = {"karpenter.sh/nodepool": "general"}

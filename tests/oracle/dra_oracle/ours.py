@@ -4,19 +4,19 @@ import msgspec
 
 from dra_oracle.parts import Part
 from dra_oracle.world import Json, World
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted
+from dra_scheduling.allocation.allocation_results import with_share_ids
 from dra_scheduling.allocation.allocator import allocate, fulfil, survey
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.holdings import held_by
-from dra_scheduling.allocation.outcomes import Allocated, Exhausted
-from dra_scheduling.allocation.query import Query
-from dra_scheduling.allocation.results import with_share_ids
-from dra_scheduling.features import Features
-from dra_scheduling.ledger import Ledger, Source
+from dra_scheduling.allocation.claim_query import ClaimQuery
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.basics.features import Features
+from dra_scheduling.basics.reasons import Refusal
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Source
+from dra_scheduling.devices.ledger_entries import held_by
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
-from dra_scheduling.model.tainting import DeviceTaintRule
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.reasons import Refusal
 from dra_scheduling.wire.objects import read_as, write_value
 
 OTHERS = (NodePlace("node-2", {"zone": "b"}), NodePlace("node-4", {}))
@@ -62,7 +62,7 @@ def ours(world: World) -> Ours:
     metadata = world.node["metadata"]
     place = NodePlace(metadata["name"], metadata.get("labels", {}))
     found = allocate(parsed, place, index, ledger)
-    query = Query(parsed)
+    query = ClaimQuery(parsed)
     for other in (*OTHERS, NodePlace("node-3", place.labels)):
         survey(query, other, index, ledger)
     again = fulfil(query, place, index, ledger)

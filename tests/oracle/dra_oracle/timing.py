@@ -7,9 +7,9 @@ import msgspec
 
 from dra_oracle.kubernetes import Kubernetes
 from dra_oracle.world import Json, World
+from dra_scheduling.devices import NodePlace
 from dra_scheduling.model.claims import DeviceRequestAllocationResult, ResourceClaimSpec
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
-from dra_scheduling.pools import NodePlace
 from dra_scheduling.wire import write
 from dra_scheduling.wire.objects import write_value
 

@@ -1,7 +1,7 @@
 import pytest
 
-from dra_scheduling.candidates import AttributeBindings, Scope
 from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.template_devices import AttributeBindings, Scope
 
 HERE = Scope("numa", "pool", "type")
 A, B, C, D, E = (DeviceID("driver", "t", name) for name in "abcde")

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from dra_cases.planning import Json, Plan, given
-from dra_scheduling.candidates import Allotment, Budget, Denied, Unfinished, within
-from dra_scheduling.candidates.allocator import StaleAllotmentError
 from dra_scheduling.model.claims import DeviceRequest
+from dra_scheduling.template_devices import Allotment, Denied, SearchBudget, UnfinishedSearch, within
+from dra_scheduling.template_devices.template_allocator import StaleAllotmentError
 from dra_scheduling.wire.objects import InvalidObjectError, read_as
 
 TYPES: Json = {
@@ -35,7 +35,7 @@ def test_types_finished_before_time_is_up_are_kept() -> None:
 def test_types_finished_before_the_steps_end_are_kept() -> None:
     plan = Plan({"types": TYPES})
 
-    answer = plan.ask("nc", ["c"], Budget(steps=2))
+    answer = plan.ask("nc", ["c"], SearchBudget(steps=2))
 
     assert isinstance(answer, Allotment)
     assert (answer.types, answer.unfinished) == (("easy",), ("hopeless", "other"))
@@ -44,7 +44,7 @@ def test_types_finished_before_the_steps_end_are_kept() -> None:
 def test_no_time_at_all_proves_nothing() -> None:
     answer = Plan({"types": TYPES}).ask("nc", ["c"], within(ticking(0, 5), seconds=5))
 
-    assert isinstance(answer, Unfinished)
+    assert isinstance(answer, UnfinishedSearch)
     assert answer.types == ("easy", "hopeless", "other")
     assert answer.refusal.reason == "OutOfBudget"
 
@@ -52,13 +52,13 @@ def test_no_time_at_all_proves_nothing() -> None:
 def test_no_time_in_the_last_type_is_not_taken_for_a_proof() -> None:
     plan = Plan({"types": {"a": [], "b": [{"devices": ["x"]}]}})
 
-    assert isinstance(plan.ask("nc", ["c"], within(ticking(0, 1, 9), seconds=5)), Unfinished)
+    assert isinstance(plan.ask("nc", ["c"], within(ticking(0, 1, 9), seconds=5)), UnfinishedSearch)
 
 
 def test_a_pod_that_runs_out_does_not_hold_up_the_next_one() -> None:
     plan = Plan({"types": TYPES})
 
-    assert isinstance(plan.ask("nc", ["c"], Budget(steps=0)), Unfinished)
+    assert isinstance(plan.ask("nc", ["c"], SearchBudget(steps=0)), UnfinishedSearch)
     assert isinstance(plan.ask("nc", ["c"]), Allotment)
 
 
@@ -73,10 +73,10 @@ def test_an_answer_that_ran_out_is_not_kept_as_an_answer() -> None:
     plan = Plan({"types": {"t": [{"devices": devices}]}, "claims": claims})
     pod, candidate = plan.pod("c"), plan.candidates["nc"]
 
-    first = plan.allocator.allocate(pod, candidate, Budget(steps=10, each=1))
+    first = plan.allocator.allocate(pod, candidate, SearchBudget(steps=10, each=1))
     second = plan.allocator.allocate(pod, candidate)
 
-    assert (type(first), type(second)) == (Unfinished, Allotment)
+    assert (type(first), type(second)) == (UnfinishedSearch, Allotment)
 
 
 def test_an_allotment_is_good_until_the_next_write() -> None:
@@ -149,4 +149,4 @@ def test_no_more_topologies_are_looked_at_than_anybody_can() -> None:
         {"slices": slices, "candidates": {"nc": {"needs": needs}}, "claims": {"c": [{"name": "r", "count": 8}]}}
     )
 
-    assert isinstance(plan.ask("nc", ["c"]), Unfinished)
+    assert isinstance(plan.ask("nc", ["c"]), UnfinishedSearch)

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from dra_cases.planning import Json, Plan, given, needs_of
-from dra_scheduling.candidates import Allotment, CandidateAnswer, Denied
-from dra_scheduling.reasons import fold
+from dra_scheduling.basics.reasons import fold
+from dra_scheduling.template_devices import Allotment, CandidateAnswer, Denied
 
 FOLDER = Path(__file__).parent
 

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pytest
 
 from dra_cases.planning import Json, claim_of
-from dra_scheduling.candidates import Replanning
-from dra_scheduling.changes import ChangeLog
-from dra_scheduling.cluster.claimbook import ClaimBook
-from dra_scheduling.ledger import Ledger
+from dra_scheduling.devices import PoolIndex
+from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.ids import ObjectKey, PoolKey
-from dra_scheduling.pools import PoolIndex
+from dra_scheduling.state.change_log import ChangeLog
+from dra_scheduling.state.claims import ClaimBook
+from dra_scheduling.template_devices import Replanning
 
 POOL = PoolKey("a", "p")
 Held = list[Json | str] | None

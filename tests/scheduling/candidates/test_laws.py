@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from dra_cases.planning import Json, Plan
 from dra_cases.planning import given as devices_of
+from dra_scheduling.allocation.allocation_outcomes import Allocated
 from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated
-from dra_scheduling.candidates import Allotment, Candidate, CandidateAnswer, Denied, Unfinished
-from dra_scheduling.ledger import Ledger
-from dra_scheduling.pools import NodePlace
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.devices import NodePlace
+from dra_scheduling.devices.ledger import Ledger
+from dra_scheduling.template_devices import Allotment, CandidateAnswer, Denied, DeviceHost, UnfinishedSearch
 
 ZONE = "topology.kubernetes.io/zone"
 ZONES = ("a", "b", "c")
@@ -151,7 +151,7 @@ def test_as_many_types_are_served_as_any_one_zone_allows(world: World) -> None:
     answer = Plan(case_of(world)).ask("nc", ["c"])
 
     best = max(len(possible(world, zone)) for zone in world.zones)
-    assert not isinstance(answer, Unfinished)
+    assert not isinstance(answer, UnfinishedSearch)
     assert (len(answer.types) if isinstance(answer, Allotment) else 0) == best
 
 
@@ -273,7 +273,7 @@ def test_candidates_may_be_asked_side_by_side() -> None:
     together = Plan(case)
     pod = together.pod("c")
 
-    def ask(candidate: Candidate) -> object:
+    def ask(candidate: DeviceHost) -> object:
         return told(together.allocator.allocate(pod, candidate))
 
     with ThreadPoolExecutor(max_workers=4) as pool:

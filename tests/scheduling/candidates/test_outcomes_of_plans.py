@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dra_cases.planning import Json, Plan
-from dra_scheduling.candidates import Allotment, CandidateAnswer, DeviceUse
 from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.template_devices import Allotment, CandidateAnswer, DeviceUse
 
 CANDIDATES = ("nc0", "nc1", "n0")
 HALF = 500_000_000

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from dra_cases.planning import Json, Plan, slice_of
-from dra_scheduling.candidates import Allotment, Published
+from dra_scheduling.devices import NodePlace, PoolIndex
 from dra_scheduling.model.base import OwnerReference
-from dra_scheduling.pools import NodePlace, PoolIndex
+from dra_scheduling.template_devices import Allotment, Published
 
 JOB: Json = {"resource": "jobs", "apiGroup": "batch", "name": "u1", "uid": "u1"}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from dra_cases.planning import Json, Plan, given
-from dra_scheduling.candidates import Allotment, Candidate
+from dra_scheduling.template_devices import Allotment, DeviceHost
 
 
 @pytest.mark.parametrize(
@@ -33,10 +33,10 @@ def test_a_published_device_is_taken_for(holder: str, held_by: str, asked_by: st
     assert isinstance(wanted, Allotment) != is_seen_as_taken
 
 
-def as_type(plan: Plan, candidate: str, instance_type: str) -> Candidate:
+def as_type(plan: Plan, candidate: str, instance_type: str) -> DeviceHost:
     """The candidate as one that only this type is left of."""
     asked = plan.candidates[candidate]
-    return Candidate.of_node_claim(candidate, asked.requirements, (plan.types[instance_type],))
+    return DeviceHost.of_node_claim(candidate, asked.requirements, (plan.types[instance_type],))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 import yaml
 
-from dra_scheduling.cel import AttributeValue, DeviceView
-from dra_scheduling.quantity import Quantity
-from dra_scheduling.semver import Version
+from kube_cel import AttributeValue, DeviceView
+from kube_cel.quantity import Quantity
+from kube_cel.semver import Version
 
 TRUTH = yaml.safe_load((Path(__file__).parent / "truth.yaml").read_text())
 

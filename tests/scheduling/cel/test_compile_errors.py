@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from dra_scheduling.cel import CompileError, admission_problem, compile_selector
+from kube_cel import CompileError, admission_problem, compile_selector
 
 G = 'device.attributes["gpu.example.com"]'
 

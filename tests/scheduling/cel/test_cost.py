@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dra_scheduling.cel import (
+from kube_cel import (
     CelErrorKind,
     DeviceView,
     EvaluationError,

@@ -4,8 +4,8 @@ import pickle
 
 import pytest
 
-from dra_scheduling.cel import AttributeValue, CompileError, DeviceView, EvaluationError, compile_derivation
-from dra_scheduling.semver import Version
+from kube_cel import AttributeValue, CompileError, DeviceView, EvaluationError, compile_derivation
+from kube_cel.semver import Version
 
 DEVICE = DeviceView.of("a", {"numa": 1, "model": "x", "links": (1, 2), "driverVersion": Version.parse("1.2.3")}, {})
 

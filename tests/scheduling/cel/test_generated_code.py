@@ -3,12 +3,12 @@ import re
 
 import pytest
 
-from dra_scheduling.cel import CompileError, DeviceView, EvaluationError, compile_selector
-from dra_scheduling.cel.codegen import generate
-from dra_scheduling.cel.device import FIELDS
-from dra_scheduling.cel.emit_base import Mode
-from dra_scheduling.cel.parser import parse
-from dra_scheduling.cel.typecheck import check
+from kube_cel import CompileError, DeviceView, EvaluationError, compile_selector
+from kube_cel.codegen import generate
+from kube_cel.device import FIELDS
+from kube_cel.emit_base import Mode
+from kube_cel.parser import parse
+from kube_cel.typecheck import check
 
 NUMBERED = re.compile(r"[vtkh][0-9]+")
 OUR_NAMES = {"D", "B", "run"}

@@ -1,6 +1,6 @@
 import pytest
 
-from dra_scheduling.cel import DeviceView, EvaluationError, compile_selector, error_text
+from kube_cel import DeviceView, EvaluationError, compile_selector, error_text
 
 DEVICE = DeviceView.of(
     "gpu.example.com", {"model": "A", "numa": 0, "slot": 3, "uuid": "x", "net.example.com/speed": 100}, {}

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dra_scheduling.cel import DeviceView, compile_selector
+from kube_cel import DeviceView, compile_selector
 
 LANGUAGE = yaml.safe_load((Path(__file__).parent / "language.yaml").read_text())
 

@@ -2,8 +2,8 @@ import pickle
 
 import pytest
 
-from dra_scheduling.cel import DeviceView, EvaluationError, Program, compile_selector
-from dra_scheduling.quantity import Quantity
+from kube_cel import DeviceView, EvaluationError, Program, compile_selector
+from kube_cel.quantity import Quantity
 
 G = 'device.attributes["gpu.example.com"]'
 MODEL = ("attributes", "gpu.example.com", "model")

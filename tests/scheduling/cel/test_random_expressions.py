@@ -6,7 +6,7 @@ from cel_expr_python.ext import ext_optional, ext_strings
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dra_scheduling.cel import (
+from kube_cel import (
     AttributeValue,
     CelErrorKind,
     CompileError,
@@ -15,11 +15,11 @@ from dra_scheduling.cel import (
     Program,
     compile_selector,
 )
-from dra_scheduling.cel.codegen import assemble
-from dra_scheduling.cel.emit_base import Mode
-from dra_scheduling.cel.evaluation import Budget, verdict
-from dra_scheduling.cel.parser import parse
-from dra_scheduling.cel.typecheck import check
+from kube_cel.codegen import assemble
+from kube_cel.emit_base import Mode
+from kube_cel.evaluation import CostBudget, verdict
+from kube_cel.parser import parse
+from kube_cel.typecheck import check
 
 A = 'device.attributes["gpu.example.com"]'
 ATTRIBUTES: dict[str, AttributeValue] = {"model": "A100", "numa": 1, "ok": True, "index": 0, "link": "nv4"}
@@ -142,7 +142,7 @@ def test_fast_careful_and_counted_code_agree(expression: str) -> None:
 
     expected = outcome(lambda: careful(DEVICE))
     assert answer(compile_selector(expression)) is expected
-    assert outcome(lambda: counted(DEVICE, Budget(10**9))) is expected
+    assert outcome(lambda: counted(DEVICE, CostBudget(10**9))) is expected
 
 
 @given(selectors(4))

@@ -3,9 +3,9 @@
 import pytest
 
 from dra_cases.fleet import Fleet, Json
-from dra_scheduling.disruption.budgets import Tally, allowed, tallies
-from dra_scheduling.disruption.cron import is_open, schedule_of
-from dra_scheduling.nodeclaims.times import duration_of, seconds_of
+from dra_scheduling.basics.times import duration_of, seconds_of
+from dra_scheduling.disruption.budget_schedules import is_open, schedule_of
+from dra_scheduling.disruption.disruption_budgets import Tally, allowed, tallies
 
 FRIDAY = "2026-01-02T09:30:00Z"
 

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from dra_cases import fleet as fleets
 from dra_cases.fleet import DRIVER, NOW, Fleet
 from dra_scheduling.disruption import (
+    AbandonDecision,
     Close,
     Create,
-    GiveUp,
-    Mark,
-    Outlook,
+    DisruptionView,
+    MarkNodeClaim,
     Remove,
     Reopen,
     Stay,
@@ -23,12 +23,12 @@ from dra_scheduling.disruption import (
     next_decision,
     next_steps,
 )
-from dra_scheduling.disruption.records import RETRY_AFTER, annotated
+from dra_scheduling.disruption.decision_annotations import RETRY_AFTER, annotated
 from dra_scheduling.inventory.replacements import DISRUPTION
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.nodeclaims.names import DISRUPTED_TAINT
+from dra_scheduling.nodeclaims.lifecycle_names import DISRUPTED_TAINT
 from dra_scheduling.provisioning import plan
 
 LATER = "2026-01-02T00:02:00Z"
@@ -42,12 +42,12 @@ class Api:
         self.taken: list[str] = []
 
     def begin(self) -> list[Step]:
-        decision = next_decision(Outlook(self.fleet.cluster), WhatIfOptions(now=NOW))
+        decision = next_decision(DisruptionView(self.fleet.cluster), WhatIfOptions(now=NOW))
         assert decision is not None
         return list(first_steps(decision, NOW))
 
     def steps(self, now: str = NOW) -> tuple[Step, ...]:
-        return next_steps(Outlook(self.fleet.cluster), WhatIfOptions(now=now))
+        return next_steps(DisruptionView(self.fleet.cluster), WhatIfOptions(now=now))
 
     def take(self, steps: Sequence[Step]) -> None:
         for step in steps:
@@ -68,10 +68,10 @@ class Api:
             case Create(claim=claim):
                 self._note("create", claim)
                 cluster.apply(replace(claim, metadata=replace(claim.metadata, uid=f"uid-{claim.name}")))
-            case Mark(claim=claim, record=record):
+            case MarkNodeClaim(claim=claim, record=record):
                 self._note("mark", claim)
                 cluster.apply(annotated(cluster.inventory.claims[claim.name], {DISRUPTION: record.text}))
-            case GiveUp(claim=claim, retry_after=until):
+            case AbandonDecision(claim=claim, retry_after=until):
                 self._note("give up", claim)
                 known = cluster.inventory.claims[claim.name]
                 notes = {key: text for key, text in known.metadata.annotations.items() if key != DISRUPTION}
@@ -178,7 +178,7 @@ def test_a_node_stays_if_what_replaces_it_does_not_come_up() -> None:
     api.settle()
 
     assert api.taken[3:] == ["remove pool/new", "give up pool/a", "reopen a"]
-    assert next_decision(Outlook(api.fleet.cluster), WhatIfOptions(now=LATER)) is None
+    assert next_decision(DisruptionView(api.fleet.cluster), WhatIfOptions(now=LATER)) is None
 
 
 def test_a_replacement_that_takes_too_long_is_given_up() -> None:
@@ -235,7 +235,7 @@ def test_a_replacement_whose_companions_were_never_made_goes_again() -> None:
     fleet.remove_kind("old")
     api = Api(fleet)
     steps = api.begin()
-    assert [type(step) for step in steps] == [Create, Create, Mark]
+    assert [type(step) for step in steps] == [Create, Create, MarkNodeClaim]
 
     api.take(steps[:1])
     api.settle()

@@ -4,21 +4,21 @@ import pytest
 from msgspec.structs import replace
 
 from dra_cases.fleet import BORN, Fleet, Json
-from dra_scheduling.disruption import Drift, Prospect, Record, beside, last_words
-from dra_scheduling.disruption.records import annotated
+from dra_scheduling.basics.times import seconds_of
+from dra_scheduling.disruption import DecisionRecord, Drift, Prospect, beside, last_words
+from dra_scheduling.disruption.decision_annotations import annotated
 from dra_scheduling.inventory.replacements import DISRUPTION
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.nodeclaims import ChangeStatus, Delete, Step, Wait
-from dra_scheduling.nodeclaims.steps import Notice
-from dra_scheduling.nodeclaims.times import seconds_of
+from dra_scheduling.nodeclaims.lifecycle_steps import Notice
 
 QUIET = "2026-01-01T00:10:00Z"
 """So long after `BORN` nodes of the pool below may be consolidated."""
 BEFORE = "2026-01-01T00:09:59Z"
-RECORD = Record(reason="Underutilized", message="others have room", since=BORN, node_claims=("claim-a",))
+RECORD = DecisionRecord(reason="Underutilized", message="others have room", since=BORN, node_claims=("claim-a",))
 
 
 def a_node(after: str = "10m", claim: Json | None = None) -> Fleet:

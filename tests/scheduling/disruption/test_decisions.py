@@ -4,13 +4,21 @@ import pytest
 from msgspec.structs import replace
 
 from dra_cases.fleet import BORN, DRIVER, NOW, Fleet, Json, claim
-from dra_scheduling.allocation.budget import Budget
-from dra_scheduling.disruption import Decision, Kept, Outlook, Unrest, WhatIfOptions, next_decision, survey
+from dra_scheduling.allocation.search_budget import SearchBudget
+from dra_scheduling.basics.times import seconds_of
+from dra_scheduling.disruption import (
+    Decision,
+    DisruptionView,
+    Ineligible,
+    NodeActivity,
+    WhatIfOptions,
+    next_decision,
+    survey,
+)
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.nodeclaims.times import seconds_of
 
 OPTIONS = WhatIfOptions(now=NOW)
-CALM = Unrest()
+CALM = NodeActivity()
 
 
 def of_types(*names: str) -> Json:
@@ -159,9 +167,9 @@ def test_a_node_may_forbid_to_be_taken_away(notes: Json, text: str) -> None:
     fleet = Fleet()
     fleet.node("a", notes=notes)
 
-    (found,) = survey(Outlook(fleet.cluster), seconds_of(NOW), CALM)
+    (found,) = survey(DisruptionView(fleet.cluster), seconds_of(NOW), CALM)
 
-    assert isinstance(found, Kept)
+    assert isinstance(found, Ineligible)
     assert text in found.message
     assert decide(fleet) is None
 
@@ -190,7 +198,7 @@ def test_pods_may_forbid_that_their_node_is_taken_away(pod: Json, text: str) -> 
     fleet.pod("one", "a", **pod)
     fleet.pod("two", "b", gpus=2, cpu="14", notes={"karpenter.sh/do-not-disrupt": "true"})
 
-    found = {one.claim.name: one for one in survey(Outlook(fleet.cluster), seconds_of(NOW), CALM)}
+    found = {one.claim.name: one for one in survey(DisruptionView(fleet.cluster), seconds_of(NOW), CALM)}
 
     protection = getattr(found["claim-a"], "protection", None)
     assert protection is not None
@@ -205,7 +213,7 @@ def test_nodes_of_others_static_pools_and_nodes_coming_up_are_left_alone() -> No
     fleet.node("of-fixed", pool="fixed")
     fleet.node("coming", is_coming=True)
 
-    assert list(survey(Outlook(fleet.cluster), seconds_of(NOW), CALM)) == []
+    assert list(survey(DisruptionView(fleet.cluster), seconds_of(NOW), CALM)) == []
 
 
 def test_a_node_that_pods_wait_for_stays() -> None:
@@ -237,10 +245,10 @@ def test_a_node_whose_devices_somebody_has_who_is_not_on_it_stays(users: list[st
     fleet.pod("ended", "a", claims={"gpu": "held"}, phase="Succeeded")
     fleet.pod("agent", "a", claims={"gpu": "held"}, owner="DaemonSet")
 
-    (found,) = survey(Outlook(fleet.cluster), seconds_of(NOW), CALM)
+    (found,) = survey(DisruptionView(fleet.cluster), seconds_of(NOW), CALM)
 
     assert (decide(fleet) is not None) is goes
-    assert goes or (isinstance(found, Kept) and "claim default/held holds devices of it" in found.message)
+    assert goes or (isinstance(found, Ineligible) and "claim default/held holds devices of it" in found.message)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +308,7 @@ def test_the_least_disturbing_node_goes_first() -> None:
 
 
 def decide(fleet: Fleet) -> Decision | None:
-    return next_decision(Outlook(fleet.cluster), OPTIONS)
+    return next_decision(DisruptionView(fleet.cluster), OPTIONS)
 
 
 def gone(decision: Decision) -> list[str]:
@@ -323,7 +331,7 @@ def test_a_node_that_a_pod_is_just_leaving_is_not_empty_yet(now: str, goes: bool
     fleet.node("a")
     fleet.pod("ends", "a", is_deleting=True)
 
-    decision = next_decision(Outlook(fleet.cluster), WhatIfOptions(now=now))
+    decision = next_decision(DisruptionView(fleet.cluster), WhatIfOptions(now=now))
 
     assert (decision is not None) == goes
 
@@ -361,7 +369,7 @@ def test_a_look_that_takes_too_long_ends_without_a_decision() -> None:
     fleet = Fleet()
     fleet.node("a", "gpu-4")
     fleet.pod("one", "a", gpus=1)
-    late = WhatIfOptions(now=NOW, budget=Budget(is_late=lambda: True))
+    late = WhatIfOptions(now=NOW, budget=SearchBudget(is_late=lambda: True))
 
-    assert next_decision(Outlook(fleet.cluster), late) is None
+    assert next_decision(DisruptionView(fleet.cluster), late) is None
     assert decide(fleet) is not None

@@ -3,8 +3,8 @@
 import pytest
 
 from dra_cases.fleet import NOW, Fleet, Json
-from dra_scheduling.allocation.budget import Budget
-from dra_scheduling.disruption import Kept, Outlook, WhatIfOptions, next_decision
+from dra_scheduling.allocation.search_budget import SearchBudget
+from dra_scheduling.disruption import DisruptionView, Ineligible, WhatIfOptions, next_decision
 
 OPTIONS = WhatIfOptions(now=NOW)
 HOLD = {"karpenter.sh/do-not-disrupt": "true"}
@@ -129,7 +129,7 @@ def test_a_search_that_ran_out_of_time_tells_nothing_of_places() -> None:
     fleet = Fleet()
     fleet.node("a", "gpu-1")
     fleet.pod("one", "a", gpus=1)
-    late = WhatIfOptions(now=NOW, budget=Budget(is_late=lambda: True))
+    late = WhatIfOptions(now=NOW, budget=SearchBudget(is_late=lambda: True))
 
     assert told(fleet, late) == {}
 
@@ -143,8 +143,8 @@ def test_nothing_is_told_where_there_is_a_decision() -> None:
 
 
 def told(fleet: Fleet, options: WhatIfOptions = OPTIONS, *, is_decided: bool = False) -> dict[str, str]:
-    found: list[Kept] = []
-    decision = next_decision(Outlook(fleet.cluster), options, tell=found.append)
+    found: list[Ineligible] = []
+    decision = next_decision(DisruptionView(fleet.cluster), options, tell=found.append)
     assert (decision is not None) == is_decided
     assert len({one.claim.name for one in found}) == len(found)
     return {one.claim.name: one.message for one in found}

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from dra_cases.fleet import BORN, NOW, Fleet, pod
-from dra_scheduling.disruption import Outlook, Successors
+from dra_scheduling.basics.times import seconds_of
+from dra_scheduling.disruption import DisruptionView, Successors
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodeclaims.times import seconds_of
 from dra_scheduling.wire import read
 
 START = seconds_of(NOW)
@@ -30,7 +30,7 @@ class Watch:
     def looks(self, seconds: float = 1.0) -> bool:
         """Whether any pod is expected by then."""
         self.now += seconds
-        self.successors.look(Outlook(self.fleet.cluster), self.now)
+        self.successors.look(DisruptionView(self.fleet.cluster), self.now)
         return self.successors.are_expected
 
     def lose(self) -> None:

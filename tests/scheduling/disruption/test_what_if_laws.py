@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from dra_cases.fleet import NOW, Fleet
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.disruption import Decision, Outlook, WhatIfOptions, next_decision, simulate_without
+from dra_scheduling.disruption import Decision, DisruptionView, WhatIfOptions, next_decision, simulate_without
 from dra_scheduling.disruption.prices import Prices
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
@@ -106,7 +106,7 @@ def test_decisions_come_to_an_end_and_each_makes_the_nodes_cheaper(nodes: Writte
     wanted = sorted(pod.metadata.name for pod in fleet.cluster.placements.pods.values())
     prices = [price_of(fleet)]
 
-    while (decision := next_decision(Outlook(fleet.cluster), WhatIfOptions(now=NOW))) is not None:
+    while (decision := next_decision(DisruptionView(fleet.cluster), WhatIfOptions(now=NOW))) is not None:
         carry_out(fleet, decision)
         prices.append(price_of(fleet))
         assert prices[-1] < prices[-2]

@@ -1,5 +1,5 @@
-from dra_scheduling.extended.accounting import received_gpu
-from dra_scheduling.extended.names import implicit_name
+from dra_scheduling.extended_resources.gpu_accounting import received_gpu
+from dra_scheduling.extended_resources.resource_names import implicit_name
 from dra_scheduling.model.bindrequests import ReceivedGPU
 from dra_scheduling.testing import container, pod
 

@@ -1,10 +1,10 @@
 import pytest
 
-from dra_scheduling.extended.choice import Split, extended_names, split
-from dra_scheduling.extended.classes import ClassIndex
-from dra_scheduling.extended.names import implicit_name
-from dra_scheduling.reasons import Refusal, Wake
-from dra_scheduling.resources import Resources
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal
+from dra_scheduling.basics.resources import Resources
+from dra_scheduling.extended_resources.class_index import ClassIndex
+from dra_scheduling.extended_resources.device_plugin_or_dra import Split, extended_names, split
+from dra_scheduling.extended_resources.resource_names import implicit_name
 from dra_scheduling.testing import device_class
 
 GPU, FPGA = "example.com/gpu", "example.com/fpga"
@@ -48,7 +48,7 @@ def test_a_resource_that_nobody_serves_is_named() -> None:
 
     assert isinstance(refusal, Refusal)
     assert refusal.message == f"insufficient {FPGA}: no node resource and no DeviceClass serves it"
-    assert refusal.wake == Wake.NODE | Wake.CLASSES
+    assert refusal.wake == ClusterEvent.NODE | ClusterEvent.CLASSES
 
 
 def test_native_resources_are_never_served_by_dra() -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.extended.classes import ClassIndex
-from dra_scheduling.extended.names import implicit_name
+from dra_scheduling.extended_resources.class_index import ClassIndex
+from dra_scheduling.extended_resources.resource_names import implicit_name
 from dra_scheduling.model.slices import DeviceClass
 from dra_scheduling.testing import device_class
 

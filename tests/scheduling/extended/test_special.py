@@ -7,14 +7,19 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.extended.choice import Split, split
-from dra_scheduling.extended.classes import ClassIndex
-from dra_scheduling.extended.names import implicit_name
-from dra_scheduling.extended.special import SpecialClaim, limit_refusal, over_limit_everywhere, special_claim
+from dra_scheduling.basics.pod_requests import pod_requests
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal
+from dra_scheduling.extended_resources.class_index import ClassIndex
+from dra_scheduling.extended_resources.device_plugin_or_dra import Split, split
+from dra_scheduling.extended_resources.resource_names import implicit_name
+from dra_scheduling.extended_resources.special_claim import (
+    SpecialClaim,
+    limit_refusal,
+    over_limit_everywhere,
+    special_claim,
+)
 from dra_scheduling.model.claims import DeviceRequest, ExactDeviceRequest
 from dra_scheduling.model.pods import Container, ContainerExtendedResourceRequest, Pod
-from dra_scheduling.podrequests import pod_requests
-from dra_scheduling.reasons import Refusal, Wake
 from dra_scheduling.testing import container, device_class, pod
 
 GPU, NIC = "example.com/gpu", "example.com/nic"
@@ -141,7 +146,7 @@ def test_too_many_devices_are_refused_at_once_where_no_plugin_serves_them() -> N
 
     assert refusal is not None
     assert refusal.reason == "TooManyDevices"
-    assert Wake.DEVICES not in refusal.wake
+    assert ClusterEvent.DEVICES not in refusal.wake
 
 
 def test_too_many_devices_are_refused_at_once_in_an_empty_cluster() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 import yaml
 
-from dra_scheduling.instancetypes import Expanded, Fault, expand
+from dra_scheduling.instancetypes import Expanded, InstanceTypeFault, expand
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.wire import read_as
 
@@ -31,7 +31,7 @@ def instance_type(case: dict[str, Any]) -> InstanceType:
     )
 
 
-def are_as_told(found: tuple[Fault, ...], told: list[list[str]]) -> bool:
+def are_as_told(found: tuple[InstanceTypeFault, ...], told: list[list[str]]) -> bool:
     return len(found) == len(told) and all(
         path in fault.path and message in fault.message for fault, (path, message) in zip(found, told, strict=True)
     )

@@ -5,7 +5,9 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
-from dra_scheduling.candidates import Allotment, Candidate, CandidateAllocator, PodClaims, Published, Scope
+from dra_scheduling.basics.requirements import Requirement, Requirements
+from dra_scheduling.devices import PoolIndex
+from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.instancetypes import (
     CAPACITY_TYPE_LABEL,
     ZONE_LABEL,
@@ -14,13 +16,11 @@ from dra_scheduling.instancetypes import (
     expand,
     status_of,
 )
-from dra_scheduling.ledger import Ledger
 from dra_scheduling.model.claims import DeviceRequest
 from dra_scheduling.model.conditions import Condition, condition_of
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.instancetypes import InstanceType, InstanceTypeStatus
-from dra_scheduling.pools import PoolIndex
-from dra_scheduling.requirements import Requirement, Requirements
+from dra_scheduling.template_devices import Allotment, DeviceHost, PodClaims, Published, Scope, TemplateAllocator
 from dra_scheduling.testing import claim, driver_class, match_attribute, request
 from dra_scheduling.wire import read_as
 
@@ -54,9 +54,9 @@ def answer(expanded: Expanded, *requests: DeviceRequest, matching: str = "") -> 
     constraints = (match_attribute(matching),) if matching else ()
     classes = {name: driver_class(name) for name in ("gpu.nvidia.com", "gpu.amd.com", "dra.net")}
     asked = PodClaims((claim("c", *requests, constraints=constraints),), classes)
-    candidate = Candidate.of_node_claim("new", expanded.requirements, (expanded.candidate,), POOL)
+    candidate = DeviceHost.of_node_claim("new", expanded.requirements, (expanded.candidate,), POOL)
     bindings = attribute_bindings({POOL: [expanded]})
-    found = CandidateAllocator(Published(PoolIndex()), Ledger(), bindings).allocate(asked, candidate)
+    found = TemplateAllocator(Published(PoolIndex()), Ledger(), bindings).allocate(asked, candidate)
     return [use.device for use in found.served[0].claims[0].uses] if isinstance(found, Allotment) else []
 
 

@@ -1,7 +1,7 @@
 import pytest
 
+from dra_scheduling.basics.requirements import Requirement
 from dra_scheduling.model.nodeclaims import NodeRequirement
-from dra_scheduling.requirements import Requirement
 from dra_scheduling.wire import InvalidObjectError, read_as
 
 

@@ -6,10 +6,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_scheduling.devices import PoolIndex
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.slices import DeviceAttribute, ResourceSlice
-from dra_scheduling.pools import PoolIndex
 from dra_scheduling.wire import read_as
 
 SAMPLES = Path(__file__).parents[3] / "manifests/samples/instancetypes"

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from dra_cases.planning import Json
 from dra_cases.worlds import claim_template, manifests
-from dra_scheduling.candidates import Scope
+from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.instancetypes import namesake_fault
 from dra_scheduling.inventory import Inventory, MachineTable, Nominee, nominees_of, requested_drivers
 from dra_scheduling.inventory.nominations import NOMINATED_PODS
@@ -17,7 +17,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType, InstanceTypeStatus
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.reasons import Wake
+from dra_scheduling.template_devices import Scope
 from dra_scheduling.wire import read, read_as
 
 
@@ -120,8 +120,8 @@ def test_a_change_of_supply_helps_pods(change: Json) -> None:
     first = table(found)
     (value,) = objects(**change)
 
-    assert found.apply(value) == Wake.SUPPLY
-    assert found.apply(value) == Wake.NOTHING
+    assert found.apply(value) == ClusterEvent.SUPPLY
+    assert found.apply(value) == ClusterEvent.NOTHING
     assert table(found) is not first
 
 
@@ -130,17 +130,17 @@ def test_what_goes_may_help_pods_and_what_is_not_there_does_not(kind: type, name
     found = inventory(pools=POOL, types={"t": {}}, daemons={"d": {}})
     key = ObjectKey("kube-system" if kind is DaemonSet else "", name)
 
-    assert [found.remove(kind, key), found.remove(kind, key)] == [Wake.SUPPLY, Wake.NOTHING]
+    assert [found.remove(kind, key), found.remove(kind, key)] == [ClusterEvent.SUPPLY, ClusterEvent.NOTHING]
 
 
-@pytest.mark.parametrize(("name", "wake"), [("d-gpu", Wake.SUPPLY), ("e-gpu", Wake.NOTHING)])
-def test_a_claim_template_may_help_pods_if_a_daemon_takes_devices_by_it(name: str, wake: Wake) -> None:
+@pytest.mark.parametrize(("name", "wake"), [("d-gpu", ClusterEvent.SUPPLY), ("e-gpu", ClusterEvent.NOTHING)])
+def test_a_claim_template_may_help_pods_if_a_daemon_takes_devices_by_it(name: str, wake: ClusterEvent) -> None:
     found = inventory(pools=POOL, types={"t": {}}, daemons={"d": {"wants": ["r"]}})
     found.remove(ResourceClaimTemplate, ObjectKey("kube-system", "d-gpu"))
     template = read(claim_template(name, ["r"]))
     assert isinstance(template, ResourceClaimTemplate)
 
-    assert [found.apply(template), found.apply(template)] == [wake, Wake.NOTHING]
+    assert [found.apply(template), found.apply(template)] == [wake, ClusterEvent.NOTHING]
     assert found.remove(ResourceClaimTemplate, ObjectKey("kube-system", name)) == wake
 
 

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
+from dra_scheduling.basics.times import time_of
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.nominations import REQUESTED_DRIVERS
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.instancetypes import Failure, InstanceDevices, InstanceType
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.nodeclaims import (
     NodeClaim,
     NodeClaimResources,
@@ -18,7 +20,6 @@ from dra_scheduling.model.nodeclaims import (
     NodeClassRef,
     NodeRequirement,
 )
-from dra_scheduling.model.nodeselection import Taint
 from dra_scheduling.model.pods import Node, NodeCondition, NodeStatus
 from dra_scheduling.model.slices import Device
 from dra_scheduling.nodeclaims import (
@@ -27,15 +28,14 @@ from dra_scheduling.nodeclaims import (
     ChangeType,
     Deadlines,
     Delete,
+    NodeClaimSituation,
     NodeSlices,
     Protect,
-    Situation,
     Wait,
     gate_step,
     next_step,
 )
-from dra_scheduling.nodeclaims.names import DRIVERS_TAINT, UNREGISTERED_TAINT
-from dra_scheduling.nodeclaims.times import time_of
+from dra_scheduling.nodeclaims.lifecycle_names import DRIVERS_TAINT, UNREGISTERED_TAINT
 from dra_scheduling.testing import GPU_DRIVER, NIC_DRIVER, devices, node, pool, quantities, resource_slice
 from dra_scheduling.wire import read_as
 
@@ -111,10 +111,10 @@ def situation(
     now: str = NOW,
     kind: InstanceType | None = None,
     gate: float = 900.0,
-) -> Situation:
+) -> NodeClaimSituation:
     """All that a step depends on; `kind` is the type that was launched, where it is known."""
     expanded = expand(kind) if kind is not None else None
-    return Situation(
+    return NodeClaimSituation(
         claim=of,
         nodes=nodes,
         slices=slices or NodeSlices(),

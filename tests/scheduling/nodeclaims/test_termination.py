@@ -5,11 +5,11 @@ from msgspec.structs import replace
 
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
+from dra_scheduling.model.node_selectors import Taint, Toleration
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
-from dra_scheduling.model.nodeselection import Taint, Toleration
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, Evict, Release, Step, Wait, termination_step
-from dra_scheduling.nodeclaims.names import DISRUPTED_TAINT, TERMINATION
+from dra_scheduling.nodeclaims.lifecycle_names import DISRUPTED_TAINT, TERMINATION
 from dra_scheduling.testing import node, pod
 
 DELETED, NOW = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"

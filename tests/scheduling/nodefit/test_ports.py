@@ -1,9 +1,9 @@
 import msgspec
 import pytest
 
+from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.model.pods import Container, ContainerPort, Pod, PodSpec
-from dra_scheduling.nodefit.ports import ANY_ADDRESS, HostPort, host_ports, port_refusal
-from dra_scheduling.reasons import Wake
+from dra_scheduling.state.host_ports import ANY_ADDRESS, HostPort, host_ports, port_refusal
 from dra_scheduling.testing import pod
 from dra_scheduling.wire.objects import read
 
@@ -67,4 +67,4 @@ def test_a_port_on_all_addresses_clashes_with_every_address() -> None:
 
     assert refusal is not None
     assert refusal.message == "without free host port 8080/TCP"
-    assert Wake.ROOM in refusal.wake
+    assert ClusterEvent.ROOM in refusal.wake

@@ -1,8 +1,8 @@
 import msgspec
 
-from dra_scheduling.model.nodeselection import NodeSelectorTerm, PreferredSchedulingTerm, Taint, Toleration
+from dra_scheduling.fit.preferences import avoided_taints, preferred_weight
+from dra_scheduling.model.node_selectors import NodeSelectorTerm, PreferredSchedulingTerm, Taint, Toleration
 from dra_scheduling.model.pods import Affinity, NodeAffinity, PodSpec
-from dra_scheduling.nodefit.preferences import avoided_taints, preferred_weight
 from dra_scheduling.testing import labelled, node, pod
 
 AVOID = Taint(key="slow", effect="PreferNoSchedule")

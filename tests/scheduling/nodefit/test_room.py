@@ -1,8 +1,8 @@
 import pytest
 
-from dra_scheduling.nodefit.room import room_refusals
-from dra_scheduling.reasons import Wake, fold, one_line
-from dra_scheduling.resources import Resources
+from dra_scheduling.basics.reasons import ClusterEvent, fold, one_line
+from dra_scheduling.basics.resources import Resources
+from dra_scheduling.fit.node_resources_fit import room_refusals
 
 GI = 2**30
 NODE = {"cpu": 4000, "memory": 16 * GI, "pods": 110, "example.com/gpu": 4}
@@ -31,8 +31,8 @@ def test_the_line_shows_the_nearest_miss_over_all_nodes() -> None:
     assert one_line(fold(refusals), 3) == "0/3 nodes fit: on 3: insufficient cpu, needs 4 (3500m free at most)"
 
 
-@pytest.mark.parametrize(("wanted", "wake"), [(4, Wake.NODE | Wake.ROOM), (5, Wake.NODE)])
-def test_a_leaving_pod_helps_only_if_the_empty_node_is_large_enough(wanted: int, wake: Wake) -> None:
+@pytest.mark.parametrize(("wanted", "wake"), [(4, ClusterEvent.NODE | ClusterEvent.ROOM), (5, ClusterEvent.NODE)])
+def test_a_leaving_pod_helps_only_if_the_empty_node_is_large_enough(wanted: int, wake: ClusterEvent) -> None:
     (refusal,) = room_refusals(Resources({"example.com/gpu": wanted}), {"example.com/gpu": 0}, NODE)
 
     assert refusal.wake == wake

@@ -1,7 +1,9 @@
 import msgspec
 import pytest
 
-from dra_scheduling.model.nodeselection import (
+from dra_scheduling.basics.reasons import ClusterEvent
+from dra_scheduling.fit.node_rules import is_choosy, static_refusal
+from dra_scheduling.model.node_selectors import (
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -9,8 +11,7 @@ from dra_scheduling.model.nodeselection import (
     Toleration,
 )
 from dra_scheduling.model.pods import Affinity, Node, NodeAffinity, NodeSpec, Pod, PodSpec
-from dra_scheduling.nodefit.static import is_choosy, is_guarded, static_refusal
-from dra_scheduling.reasons import Wake
+from dra_scheduling.state.node_state import NodeState
 from dra_scheduling.testing import labelled, node, on_node, pod
 
 GPU_TAINT = Taint(key="dedicated", value="gpu", effect="NoSchedule")
@@ -120,7 +121,7 @@ def test_only_a_change_of_the_node_can_help() -> None:
     refusal = static_refusal(pod("p"), cordoned())
 
     assert refusal is not None
-    assert refusal.wake == Wake.NODE
+    assert refusal.wake == ClusterEvent.NODE
 
 
 @pytest.mark.parametrize(
@@ -139,9 +140,9 @@ def test_a_pod_that_a_plain_node_does_not_suit_is_choosy(value: Pod) -> None:
 @pytest.mark.parametrize("where", [cordoned(), node("n1", taints=[GPU_TAINT])])
 def test_a_node_that_does_not_take_a_plain_pod_is_guarded(where: Node) -> None:
     assert static_refusal(pod("p"), where) is not None
-    assert is_guarded(where)
+    assert NodeState(where, {}).is_guarded
 
 
 def test_a_plain_pod_is_not_choosy_and_a_plain_node_not_guarded() -> None:
     assert not is_choosy(pod("p"))
-    assert not is_guarded(node("n1", labels={"zone": "a"}))
+    assert not NodeState(node("n1", labels={"zone": "a"}), {}).is_guarded

@@ -1,9 +1,9 @@
 import msgspec
 import pytest
 
+from dra_scheduling.basics.reasons import ClusterEvent
+from dra_scheduling.fit.pod_rules import gate_refusal, unsupported_refusal
 from dra_scheduling.model.pods import PodSchedulingGate, PodSpec
-from dra_scheduling.nodefit.wholepod import gate_refusal, unsupported_refusal
-from dra_scheduling.reasons import Wake
 from dra_scheduling.testing import pod
 from dra_scheduling.wire.objects import read_as
 
@@ -20,7 +20,7 @@ def test_a_gated_pod_waits_for_its_gates() -> None:
 
     assert refusal is not None
     assert refusal.message == "waits for its scheduling gates: example.com/quota, example.com/data"
-    assert refusal.wake == Wake.POD
+    assert refusal.wake == ClusterEvent.POD
 
 
 def test_a_pod_without_gates_waits_for_none() -> None:

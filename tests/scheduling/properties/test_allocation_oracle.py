@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
-from dra_scheduling.ledger import Ledger, Source
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Source
 from dra_scheduling.model.claims import AllocationResult, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.slices import Device, ResourceSlice
-from dra_scheduling.pools import NodePlace, PoolIndex
 from dra_scheduling.testing import (
     GPU_DRIVER,
     NIC_DRIVER,

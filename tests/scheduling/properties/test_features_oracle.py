@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.allocation.allocator import allocate, fulfil
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated, Exhausted, Impossible
-from dra_scheduling.allocation.query import Query
-from dra_scheduling.features import COMPATIBILITY_GROUPS, DERIVED_ATTRIBUTES, LIST_ATTRIBUTES, Features
-from dra_scheduling.ledger import Ledger, Share, Source
+from dra_scheduling.allocation.claim_query import ClaimQuery
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.basics.features import COMPATIBILITY_GROUPS, DERIVED_ATTRIBUTES, LIST_ATTRIBUTES, Features
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Share, Source
 from dra_scheduling.model.claims import (
     CapacityRequirements,
     DeviceConstraint,
@@ -29,7 +30,7 @@ from dra_scheduling.model.claims import (
     ResourceClaimSpec,
 )
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.nodeselection import Taint, Toleration
+from dra_scheduling.model.node_selectors import Taint, Toleration
 from dra_scheduling.model.slices import (
     Counter,
     CounterSet,
@@ -38,9 +39,8 @@ from dra_scheduling.model.slices import (
     DeviceCounterConsumption,
     ResourceSlice,
 )
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.quantity import NANO_PER_UNIT, Quantity
 from dra_scheduling.testing import GPU_DRIVER, cel, claim_spec, device, device_class, pool, resource_slice
+from kube_cel.quantity import NANO_PER_UNIT, Quantity
 
 FEATURES = Features.of(dict.fromkeys((LIST_ATTRIBUTES, DERIVED_ATTRIBUTES, COMPATIBILITY_GROUPS), True))
 CLASSES = {"any": device_class("any")}
@@ -302,7 +302,7 @@ def solved(world: World, warm: frozenset[DeviceID] = frozenset()) -> Allocated |
     parsed = [claim for claim in claims if isinstance(claim, ParsedClaim)]
     assert len(parsed) == len(claims)
     if warm:
-        return fulfil(Query(parsed), NodePlace("n1", {}), index, ledger)
+        return fulfil(ClaimQuery(parsed), NodePlace("n1", {}), index, ledger)
     return allocate(parsed, NodePlace("n1", {}), index, ledger)
 
 

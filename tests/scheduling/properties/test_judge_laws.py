@@ -4,20 +4,20 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.refusing import shape_of, usable_claims
+from dra_scheduling.cluster.pod_refusals import shape_of, usable_claims
+from dra_scheduling.fit.evaluate import ClaimDevices, Evaluator
+from dra_scheduling.fit.pod_class import PodClass
+from dra_scheduling.fit.ranking import Fit
 from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest
-from dra_scheduling.model.nodeselection import (
+from dra_scheduling.model.node_selectors import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
     PreferredSchedulingTerm,
     Taint,
 )
 from dra_scheduling.model.pods import Affinity, Container, ContainerPort, NodeAffinity, Pod
-from dra_scheduling.reasons import Refusal
-from dra_scheduling.shapes.ranking import Fit
-from dra_scheduling.shapes.shape import Shape
-from dra_scheduling.shapes.verdicts import Devices, Judge
 from dra_scheduling.testing import (
     GPU_CLASS,
     claim,
@@ -88,12 +88,12 @@ def cluster(nodes: list[Kind]) -> Cluster:
     return made
 
 
-def judge(world: Cluster, item: Pod) -> Judge:
+def judge(world: Cluster, item: Pod) -> Evaluator:
     resolved = usable_claims(world, item)
     assert not isinstance(resolved, Refusal)
     shape = shape_of(world, item, resolved)
-    assert isinstance(shape, Shape)
-    return Judge(shape, world.nodes, Devices(world.pools, world.ledger, world.classes))
+    assert isinstance(shape, PodClass)
+    return Evaluator(shape, world.nodes, ClaimDevices(world.pools, world.ledger, world.classes))
 
 
 @given(st.lists(kinds, min_size=2, max_size=4))

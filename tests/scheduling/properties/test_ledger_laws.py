@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.ledger import Charge, Held, Ledger, Share, Source
+from dra_scheduling.devices.ledger import Charge, Held, Ledger, Share, Source
 from dra_scheduling.model.ids import DeviceID, PoolKey
 
 POOLS = (PoolKey("gpu.example.com", "p"), PoolKey("nic.example.com", "p"))

@@ -4,20 +4,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from dra_scheduling.allocation.allocation_outcomes import Allocated
 from dra_scheduling.allocation.allocator import allocate, fulfil, survey
-from dra_scheduling.allocation.claimspecs import ParsedClaim, parse_claim
-from dra_scheduling.allocation.outcomes import Allocated
-from dra_scheduling.allocation.query import Query
+from dra_scheduling.allocation.claim_query import ClaimQuery
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle import schedule
-from dra_scheduling.ledger import Ledger, Source
+from dra_scheduling.cycle.allocate import schedule
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.bits import packed, unpacked
+from dra_scheduling.devices.ledger import Ledger, Source
 from dra_scheduling.model.claims import DeviceConstraint, DeviceRequest, ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.outcomes import Assignment
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import Device, ResourceSlice
-from dra_scheduling.pools import NodePlace, PoolIndex
-from dra_scheduling.pools.bits import packed, unpacked
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import (
     all_request,
     claim,
@@ -90,7 +90,7 @@ def test_a_node_gets_what_it_would_get_if_no_other_had_been_asked(
 ) -> None:
     parsed = parse_claim("c", spec, CLASSES)
     assert isinstance(parsed, ParsedClaim)
-    query = Query([parsed])
+    query = ClaimQuery([parsed])
     index, ledger = world(nodes, "xy")
     survey(query, NODES[0], index, ledger)
     found, alone = fulfil(query, NODES[1], index, ledger), allocate([parsed], NODES[1], index, ledger)

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.cel import (
+from kube_cel import (
     CompileError,
     DeviceView,
     EvaluationError,

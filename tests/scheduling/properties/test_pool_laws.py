@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from dra_scheduling.devices import NodePlace, PoolIndex, PoolOnNode
 from dra_scheduling.model.ids import PoolKey
-from dra_scheduling.model.nodeselection import NodeSelector
+from dra_scheduling.model.node_selectors import NodeSelector
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.pools import NodePlace, NodePool, PoolIndex
 from dra_scheduling.testing import device, labelled, per_device_slice, pool, resource_slice
 
 PLACES = (NodePlace("n1", {"zone": "a"}), NodePlace("n2", {"zone": "b"}), NodePlace("n3", {}))
@@ -53,7 +53,7 @@ def usable(index: PoolIndex, place: NodePlace) -> list[object]:
     return [(*described(view)[:2], view.pool.problem.reason if view.pool.problem else "") for view in views]
 
 
-def described(view: NodePool) -> tuple[PoolKey, tuple[str, ...], object]:
+def described(view: PoolOnNode) -> tuple[PoolKey, tuple[str, ...], object]:
     names = (view.device(number).name for number in range(view.width) if view.everything >> number & 1)
     return view.key, tuple(names), view.pool.problem
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.model.nodeselection import OPERATORS, NodeSelectorRequirement
-from dra_scheduling.requirements import Requirement
+from dra_scheduling.basics.requirements import Requirement
+from dra_scheduling.model.node_selectors import OPERATORS, NodeSelectorRequirement
 
 VALUES = st.sampled_from(["1", "2", "3", "03", "x", ""])
 REQUIREMENTS = st.builds(

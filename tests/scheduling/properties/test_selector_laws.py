@@ -2,12 +2,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from dra_scheduling.cel import EvaluationError, Program, compile_selector
-from dra_scheduling.features import DEFAULT_FEATURES
+from dra_scheduling.basics.features import DEFAULT_FEATURES
+from dra_scheduling.devices.cel_views import device_view
+from dra_scheduling.devices.indexed_slice import IndexedSlice
 from dra_scheduling.model.slices import Device
-from dra_scheduling.pools.pieces import Piece
-from dra_scheduling.pools.views import device_view
 from dra_scheduling.testing import GPU_DRIVER, AttributeValue, device, resource_slice
+from kube_cel import EvaluationError, Program, compile_selector
 
 OWN, OTHER = f'device.attributes["{GPU_DRIVER}"]', 'device.attributes["other.example.com"]'
 CAPACITY = f'device.capacity["{GPU_DRIVER}"]'
@@ -51,7 +51,7 @@ def alone(program: Program, one: Device) -> bool | None:
 def test_devices_that_look_alike_to_a_selector_are_judged_as_each_would_be_alone(
     content: tuple[Device, ...], program: Program
 ) -> None:
-    selected, failed = Piece(resource_slice("s", content, node="n"), DEFAULT_FEATURES).judge(
+    selected, failed = IndexedSlice(resource_slice("s", content, node="n"), DEFAULT_FEATURES).judge(
         program, (1 << len(content)) - 1
     )
 

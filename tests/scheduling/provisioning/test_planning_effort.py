@@ -6,9 +6,9 @@ import pytest
 
 from dra_cases.planning import Json
 from dra_cases.turns import Play
-from dra_scheduling.allocation.budget import Budget
-from dra_scheduling.model.outcomes import OutOfBudget
+from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.provisioning import PlanOptions, ProvisioningResult, plan
+from dra_scheduling.state.assignments import OutOfBudget
 
 KINDS: tuple[Json, ...] = ({}, {"a": 8}, {"a": 8, "b": 16}, {"a": 4})
 TYPES: Json = {
@@ -109,7 +109,7 @@ def test_a_pod_that_takes_too_long_holds_up_no_other() -> None:
     many = [{"driver": "a", "name": f"d{n}", "is": {"x": n // 5, "y": n % 5 + n // 5}} for n in range(30)]
     pods = {"slow": {"wants": slow, "priority": 9}, "quick": {"wants": ["r"]}}
     play.add({"pools": {"default": {}}, "types": {"t": {"devices": many}}, "pods": pods})
-    result = plan(play.cluster, play.cluster.pending(), PlanOptions(budget=Budget(steps=3, each=3)))
+    result = plan(play.cluster, play.cluster.pending(), PlanOptions(budget=SearchBudget(steps=3, each=3)))
 
     assert [(type(one), one.pod.metadata.name) for one in result.refused] == [(OutOfBudget, "slow")]
     assert [one.pod.metadata.name for one in result.nominations] == ["quick"]

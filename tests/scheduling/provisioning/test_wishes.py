@@ -5,7 +5,7 @@ import pytest
 from dra_cases.planning import Json, needs_of
 from dra_cases.worlds import pod_spec
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.provisioning.wishes import MAX_VARIANTS, Variant, variants
+from dra_scheduling.provisioning.pod_requirements import MAX_VARIANTS, Variant, variants
 from dra_scheduling.wire import read_as
 
 

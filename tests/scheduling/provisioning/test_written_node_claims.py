@@ -8,7 +8,7 @@ from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.provisioning.nodeclaims import MOST_TYPES, claim_name, pool_hash
+from dra_scheduling.provisioning.nodeclaim_builder import MOST_TYPES, claim_name, pool_hash
 from dra_scheduling.wire import read, read_as, write
 
 POOL: Json = {

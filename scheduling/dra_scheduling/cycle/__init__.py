@@ -1,0 +1,1 @@
+"""The scheduling cycle: which pending pods are tried, in which order, and what is decided for each."""

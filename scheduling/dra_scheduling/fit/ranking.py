@@ -1,0 +1,177 @@
+"""The nodes that take pods of one shape, best first, kept between pods and between cycles.
+
+The first look at a shape costs one evaluation per node. After that only nodes that changed are looked at again, so a
+thousand equal pods cost a thousand evaluations more, not a thousand times the cluster.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason, Refusal, fold
+from dra_scheduling.state.change_log import ChangeLog, Everything
+
+SPARE_ENTRIES = 64
+
+Score = tuple[int, ...]
+"""What orders the nodes that fit: the smallest is the best."""
+
+
+class Fit(msgspec.Struct, frozen=True, gc=False):
+    """The node takes pods of the shape."""
+
+    score: Score
+
+
+class Refused(msgspec.Struct, frozen=True, gc=False):
+    """The node cannot take pods of the shape."""
+
+    refusal: Refusal
+
+
+class Unknown(msgspec.Struct, frozen=True, gc=False):
+    """The search on this node ended before it knew; `is_postponed` if only because others had spent the budget."""
+
+    refusal: Refusal
+    is_postponed: bool = False
+
+
+Verdict = Fit | Refused | Unknown
+Look = Callable[[str], Verdict | None]
+"""Asks a node by name; None where there is no such node any more."""
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Why no node takes the shape: folded refusals, what could help, and whether a search ended without knowing."""
+
+    folded: tuple[FoldedReason, ...]
+    nodes: int
+    wake: ClusterEvent
+    is_unknown: bool
+
+
+class Ranking:
+    """Summary of all nodes on one shape, with a heap of those that fit."""
+
+    __slots__ = ("_cursor", "_fits", "_heap", "_postponed", "_refusals", "_summary", "_takes")
+
+    def __init__(self) -> None:
+        self._cursor = -1
+        self._takes = -1
+        self._heap: list[tuple[Score, str]] = []
+        self._fits: dict[str, Score] = {}
+        self._refusals: dict[str, Refused | Unknown] = {}
+        self._postponed: set[str] = set()
+        self._summary: Summary | None = None
+
+    def __len__(self) -> int:
+        """The number of nodes whose verdicts are kept."""
+        return len(self._fits) + len(self._refusals)
+
+    def refresh(self, nodes: Iterable[str], changes: ChangeLog, look: Look) -> None:
+        """Look again at nodes that changed since the last refresh or were put off then; `nodes` are all there are."""
+        changed = changes.since(self._cursor)
+        self._cursor = changes.end
+        if changed is Everything.EVERYTHING:
+            self._clear()
+            self._takes = changes.shared_takes
+            for node in sorted(nodes):
+                self._note(node, look(node))
+            self._heap = [(score, node) for node, score in self._fits.items()]
+            heapq.heapify(self._heap)
+            return
+        for node in sorted(changed | self._postponed):
+            self._drop(node)
+            self._take_in(node, look(node))
+
+    def best(self, changes: ChangeLog, look: Look) -> str | None:
+        """Return the best node that still takes the shape.
+
+        A device that many nodes reach may have gone to another pod since they were judged: that can only turn a fit
+        into a refusal, so it is enough to look again at the node on top.
+        """
+        if self._takes != changes.shared_takes:
+            self._verify_top(changes, look)
+        while self._heap:
+            score, node = self._heap[0]
+            if self._fits.get(node) == score:
+                return node
+            heapq.heappop(self._heap)
+        return None
+
+    def in_order(self) -> tuple[str, ...]:
+        """Return the nodes that took the shape when they were last looked at, the best first."""
+        return tuple(name for _, name in sorted((score, name) for name, score in self._fits.items()))
+
+    def takes(self, node: str, changes: ChangeLog, look: Look) -> bool:
+        """Whether this node takes the shape, be it the best or not; refreshed before, as for `best`."""
+        if node in self._fits and self._takes != changes.shared_takes:
+            self._drop(node)
+            self._take_in(node, look(node))
+        return node in self._fits
+
+    def may_be_changed(self, node: str, change: ClusterEvent) -> bool:
+        """Whether a change of these kinds could make the node take the shape; so it may where nothing is known."""
+        verdict = self._refusals.get(node)
+        return verdict is None or bool(verdict.refusal.wake & change)
+
+    def summary(self) -> Summary:
+        """Return why no node takes the shape; asked for only when `best` has none."""
+        if self._summary is None:
+            said = self._refusals.values()
+            refusals = [verdict.refusal for verdict in said]
+            wake = ClusterEvent.NODE
+            # Nodes that look the same share their refusal.
+            for refusal in {id(each): each for each in refusals}.values():
+                wake |= refusal.wake
+            is_unknown = Unknown in set(map(type, said))
+            self._summary = Summary(fold(refusals), len(refusals), wake, is_unknown)
+        return self._summary
+
+    def _verify_top(self, changes: ChangeLog, look: Look) -> None:
+        while self._heap:
+            score, node = self._heap[0]
+            if self._fits.get(node) == score:
+                self._drop(node)
+                self._take_in(node, look(node))
+                if self._fits.get(node) == score:
+                    return
+            else:
+                heapq.heappop(self._heap)
+        # Nothing on top is stale any more only once the heap is empty: then every refusal is up to date, too.
+        self._takes = changes.shared_takes
+
+    def _clear(self) -> None:
+        self._fits.clear()
+        self._refusals.clear()
+        self._postponed.clear()
+        self._heap.clear()
+        self._summary = None
+
+    def _drop(self, node: str) -> None:
+        self._fits.pop(node, None)
+        self._refusals.pop(node, None)
+        self._postponed.discard(node)
+
+    def _take_in(self, node: str, verdict: Verdict | None) -> None:
+        self._note(node, verdict)
+        if isinstance(verdict, Fit):
+            self._push(verdict.score, node)
+
+    def _note(self, node: str, verdict: Verdict | None) -> None:
+        self._summary = None
+        if verdict is None:
+            return
+        if isinstance(verdict, Fit):
+            self._fits[node] = verdict.score
+        else:
+            self._refusals[node] = verdict
+            if isinstance(verdict, Unknown) and verdict.is_postponed:
+                self._postponed.add(node)
+
+    def _push(self, score: Score, node: str) -> None:
+        heapq.heappush(self._heap, (score, node))
+        if len(self._heap) > 2 * len(self._fits) + SPARE_ENTRIES:
+            self._heap = [(kept, name) for name, kept in self._fits.items()]
+            heapq.heapify(self._heap)

@@ -1,1 +1,0 @@
-"""Pods that ask for the same thing, and what every node says to them."""

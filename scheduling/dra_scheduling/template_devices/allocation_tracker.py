@@ -1,0 +1,109 @@
+"""What is taken while a plan is made: what the cluster says, and what candidates have been promised since."""
+
+from collections.abc import Callable, Iterable
+
+from dra_scheduling.devices.generations import Pool
+from dra_scheduling.devices.ledger import Holder, Ledger
+from dra_scheduling.model.ids import DeviceID, PoolKey
+from dra_scheduling.template_devices.device_uses import DeviceUse
+from dra_scheduling.template_devices.seen_devices import Seed, SeenDevices, Uses, seed_of
+
+
+class AllocationTracker:
+    """Holdings by candidate and instance type, on top of a ledger that must not change while this is in use.
+
+    `revision` grows with every change. Views that were made for one revision are kept until the next.
+    """
+
+    __slots__ = ("_freed", "_ledger", "_of", "_published", "_seeds", "_seen", "_templates", "revision")
+
+    def __init__(self, ledger: Ledger, freed: frozenset[Holder] = frozenset()) -> None:
+        self._ledger = ledger
+        self._freed = freed
+        self._published: dict[PoolKey, dict[str, dict[str, Uses]]] = {}
+        # The published pools that a candidate holds something of.
+        self._of: dict[str, set[PoolKey]] = {}
+        self._templates: dict[str, dict[str, dict[PoolKey, Uses]]] = {}
+        self._seeds: dict[PoolKey, Seed] = {}
+        self._seen: dict[tuple[PoolKey, str, Uses], SeenDevices | None] = {}
+        self.revision = 0
+
+    def hold(self, candidate: str, instance_type: str, uses: Iterable[DeviceUse]) -> None:
+        """Let one type of a candidate hold more devices; admin access holds nothing."""
+        self._changed()
+        for use in uses:
+            if use.is_admin:
+                continue
+            key = use.device.pool_key
+            if use.is_template:
+                held = self._templates.setdefault(candidate, {}).setdefault(instance_type, {})
+                held[key] = (*held.get(key, ()), use)
+            else:
+                by_type = self._published.setdefault(key, {}).setdefault(candidate, {})
+                by_type[instance_type] = (*by_type.get(instance_type, ()), use)
+                self._of.setdefault(candidate, set()).add(key)
+
+    def release(self, candidate: str, instance_type: str) -> None:
+        """Let one type of a candidate hold nothing any more."""
+        self._changed()
+        own = self._templates.get(candidate, {})
+        own.pop(instance_type, None)
+        if not own:
+            self._templates.pop(candidate, None)
+        for key in tuple(self._of.get(candidate, ())):
+            by_candidate = self._published[key]
+            by_candidate[candidate].pop(instance_type, None)
+            if not by_candidate[candidate]:
+                del by_candidate[candidate]
+                self._of[candidate].discard(key)
+            if not by_candidate:
+                del self._published[key]
+
+    def confine(self, candidate: str, is_kept: Callable[[DeviceID], bool]) -> None:
+        """Let a candidate hold only such published devices any more; templates stay as they are."""
+        for key in tuple(self._of.get(candidate, ())):
+            by_type = self._published[key][candidate]
+            for name, uses in tuple(by_type.items()):
+                kept = tuple(use for use in uses if is_kept(use.device))
+                if kept != uses:
+                    self._changed()
+                    by_type[name] = kept
+
+    def types_of(self, candidate: str) -> frozenset[str]:
+        """Return the types through which a candidate holds anything."""
+        published = (self._published[key][candidate] for key in self._of.get(candidate, ()))
+        return frozenset(self._templates.get(candidate, {})).union(*published)
+
+    def own_published(self, candidate: str, instance_type: str, key: PoolKey) -> Uses:
+        """Return what a type holds itself of a published pool."""
+        return self._published.get(key, {}).get(candidate, {}).get(instance_type, ())
+
+    def own_templates(self, candidate: str, instance_type: str, key: PoolKey) -> Uses:
+        """Return what a type holds of its template pool."""
+        return self._templates.get(candidate, {}).get(instance_type, {}).get(key, ())
+
+    def seen(self, pool: Pool, candidate: str, own: Uses) -> SeenDevices | None:
+        """Return what is taken of a published pool for a type that holds `own` of it; None where nothing is."""
+        view = (pool.key, candidate, own)
+        if view not in self._seen:
+            self._seen[view] = self._see(pool, candidate, own)
+        return self._seen[view]
+
+    def seed(self, pool: Pool) -> Seed:
+        """Return what the cluster says about a pool."""
+        found = self._seeds.get(pool.key)
+        if found is None:
+            found = self._seeds[pool.key] = seed_of(pool, self._ledger.taken(pool.key), self._freed)
+        return found
+
+    def _see(self, pool: Pool, candidate: str, own: Uses) -> SeenDevices | None:
+        seed = self.seed(pool)
+        holders = self._published.get(pool.key, {})
+        others = [tuple(holders[name].values()) for name in sorted(holders) if name != candidate]
+        if not (others or own or seed.taken.dedicated or seed.taken.shared):
+            return None
+        return SeenDevices(seed, others, own)
+
+    def _changed(self) -> None:
+        self.revision += 1
+        self._seen = {}
