@@ -10,7 +10,9 @@ from dra_operator.api import Api, Json
 from dra_operator.cache import Cache
 from dra_operator.kinds import BIND_REQUESTS
 from dra_operator.logs import Log, log
+from dra_operator.write_results import result_of
 from dra_scheduling.cycle.allocate import bind_request
+from dra_scheduling.cycle.events import WriteResult
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
@@ -23,10 +25,9 @@ _log = log("bindrequests")
 
 
 class Reports(msgspec.Struct, frozen=True, kw_only=True):
-    """Who is told how it ended: the scheduler's thread, and for failures the pod."""
+    """Who is told how it ended: the scheduler's thread, and for errors the pod."""
 
-    written: Callable[[Pod], None]
-    unwritten: Callable[[Pod], None]
+    ended: Callable[[Pod, WriteResult], None]
     refused: Callable[[Pod, str], None]
 
 
@@ -62,15 +63,14 @@ class BindRequestWriter:
         except ApiError as error:
             line.warning("could not write a BindRequest", error=str(error))
             self._reports.refused(pod, str(error))
-            is_written = False
+            self._reports.ended(pod, result_of(error))
+            return
         except BaseException:
-            self._reports.unwritten(pod)
+            self._reports.ended(pod, WriteResult.LOST)
             raise
         if is_written:
             line.info("decided", claims=[str(key) for key in assignment.claim_keys], extended=_devices(assignment))
-            self._reports.written(pod)
-        else:
-            self._reports.unwritten(pod)
+        self._reports.ended(pod, WriteResult.DONE if is_written else WriteResult.DROPPED)
 
     def _is_wanted(self, pod: Pod) -> bool:
         """Whether the pod is still there to be bound, and this replica still the one to decide."""

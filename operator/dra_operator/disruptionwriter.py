@@ -16,6 +16,8 @@ from dra_operator.kube.ports import MERGE_PATCH
 from dra_operator.logs import log
 from dra_operator.nodeclaimwriter import Server
 from dra_operator.sight import Sight, on_node
+from dra_operator.write_results import result_of
+from dra_scheduling.cycle.events import DisruptionWrites, WriteResult
 from dra_scheduling.disruption import AbandonDecision, Close, Create, MarkNodeClaim, Remove, Reopen, Stay, Step
 from dra_scheduling.disruption.decision_annotations import RETRY_AFTER
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
@@ -33,7 +35,7 @@ _log = log("disruption")
 
 
 class DisruptionWriter:
-    """One writer behind a queue. `carried` is told which NodeClaims a list of steps has created."""
+    """One writer behind a queue. `ended` is told when the writes of a list of steps have ended, and how."""
 
     def __init__(
         self,
@@ -41,14 +43,14 @@ class DisruptionWriter:
         cache: Cache,
         recorder: Recorder,
         *,
-        carried: Callable[[frozenset[str]], None],
+        ended: Callable[[DisruptionWrites], None],
         may_write: Callable[[], bool],
     ) -> None:
         self._server = server
         self._cache = cache
         self._sight = Sight(server, cache)
         self._recorder = recorder
-        self._carried = carried
+        self._ended = ended
         self._may_write = may_write
         self._waiting: asyncio.Queue[tuple[Step, ...]] = asyncio.Queue()
 
@@ -64,22 +66,24 @@ class DisruptionWriter:
     async def write(self, steps: tuple[Step, ...]) -> None:
         """Make these writes, and report which NodeClaims were created."""
         created: set[str] = set()
+        result = WriteResult.LOST
         try:
             for step in steps:
-                if not self._may_write() or not await self._is_taken(step):
+                result = await self._taken(step) if self._may_write() else WriteResult.DROPPED
+                if result is not WriteResult.DONE:
                     return
                 if isinstance(step, Create):
                     created.add(step.claim.name)
         finally:
-            self._carried(frozenset(created))
+            self._ended(DisruptionWrites(frozenset(created), result))
 
-    async def _is_taken(self, step: Step) -> bool:
+    async def _taken(self, step: Step) -> WriteResult:
         try:
             await self._take(step)
         except ApiError as error:
             _log.warning("a step could not be written", step=type(step).__name__, error=str(error))
-            return False
-        return True
+            return result_of(error)
+        return WriteResult.DONE
 
     async def _take(self, step: Step) -> None:
         match step:

@@ -13,7 +13,9 @@ from dra_operator.kinds import NODE_CLAIMS, PODS
 from dra_operator.kube.ports import MERGE_PATCH, Requests
 from dra_operator.logs import Log, log
 from dra_operator.metrics import NODECLAIMS_WRITTEN
-from dra_operator.provisioning import Order
+from dra_operator.write_results import result_of
+from dra_scheduling.cycle.decisions import NodeClaimOrder
+from dra_scheduling.cycle.events import WriteResult
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS
 from dra_scheduling.model.ids import ObjectKey
@@ -32,9 +34,8 @@ _log = log("nodeclaims")
 class OrderReports(msgspec.Struct, frozen=True, kw_only=True):
     """Who is told how it ended: the scheduler's thread, and with the message of the API server the pods."""
 
-    written: Callable[[Order], None]
-    unwritten: Callable[[Order], None]
-    refused: Callable[[Order, str], None]
+    ended: Callable[[NodeClaimOrder, WriteResult], None]
+    refused: Callable[[NodeClaimOrder, str], None]
 
 
 class Server(Requests, Protocol):
@@ -54,9 +55,9 @@ class NodeClaimWriter:
         self._cache = cache
         self._reports = reports
         self._may_write = may_write
-        self._waiting: asyncio.Queue[Order | NodeClaim] = asyncio.Queue()
+        self._waiting: asyncio.Queue[NodeClaimOrder | NodeClaim] = asyncio.Queue()
 
-    def submit(self, order: Order) -> None:
+    def submit(self, order: NodeClaimOrder) -> None:
         """Write the order down soon."""
         self._waiting.put_nowait(order)
 
@@ -68,26 +69,25 @@ class NodeClaimWriter:
         """Be one of the writers, until cancelled."""
         while True:
             task = await self._waiting.get()
-            await (self.write(task) if isinstance(task, Order) else self.take_back(task))
+            await (self.write(task) if isinstance(task, NodeClaimOrder) else self.take_back(task))
 
-    async def write(self, order: Order) -> None:
+    async def write(self, order: NodeClaimOrder) -> None:
         """Write one order down and report how it ended."""
         line = _log.bind(nodeclaim=order.claim.name, pods=len(order.nominated))
         try:
-            is_written = await self._insist(order, line)
+            result = await self._insist(order, line)
         except ApiError as error:
             line.warning("could not write a NodeClaim", error=str(error))
             self._reports.refused(order, str(error))
-            is_written = False
+            self._reports.ended(order, result_of(error))
+            return
         except BaseException:
-            self._reports.unwritten(order)
+            self._reports.ended(order, WriteResult.LOST)
             raise
-        if is_written:
+        if result is WriteResult.DONE:
             NODECLAIMS_WRITTEN.labels("created" if order.is_new else "extended").inc()
-            line.info("a node is wanted" if order.is_new else "a wanted node is to take more pods")
-            self._reports.written(order)
-        else:
-            self._reports.unwritten(order)
+            line.info("created a NodeClaim" if order.is_new else "nominated more pods to a NodeClaim")
+        self._reports.ended(order, result)
 
     async def take_back(self, double: NodeClaim) -> None:
         """Delete a NodeClaim as it was seen; best effort, since an empty node goes, too."""
@@ -104,7 +104,7 @@ class NodeClaimWriter:
         else:
             line.warning("took back a NodeClaim whose pods wait for another one")
 
-    def _is_wanted(self, order: Order) -> bool:
+    def _is_wanted(self, order: NodeClaimOrder) -> bool:
         """Whether this replica is still the one to write, and one of the pods still there."""
         return self._may_write() and any(self._is_there(one.pod) for one in order.nominated)
 
@@ -112,11 +112,11 @@ class NodeClaimWriter:
         current = self._cache.get(Pod, pod.key)
         return current is not None and current.metadata.uid == pod.metadata.uid and not current.metadata.is_deleting
 
-    async def _insist(self, order: Order, line: Log) -> bool:
-        """Return whether the server has what the order says in the end."""
+    async def _insist(self, order: NodeClaimOrder, line: Log) -> WriteResult:
+        """Return how it ended: it is done where the server has what the order says."""
         for turn in range(1, TURNS + 1):
             if not self._is_wanted(order):
-                return False
+                return WriteResult.DROPPED
             try:
                 return await self._write_or_find(order, line)
             except (ThrottledError, UnclearError) as error:
@@ -124,22 +124,23 @@ class NodeClaimWriter:
                     raise
                 pause = error.retry_after if isinstance(error, ThrottledError) else 0.0
                 await asyncio.sleep(max(pause, FIRST_PAUSE * 2**turn))
-        return False
+        return WriteResult.LOST
 
-    async def _write_or_find(self, order: Order, line: Log) -> bool:
+    async def _write_or_find(self, order: NodeClaimOrder, line: Log) -> WriteResult:
         try:
-            return await (self._create(order) if order.is_new else self._extend(order.claim))
+            is_written = await (self._create(order) if order.is_new else self._extend(order.claim))
         except ConflictError as error:
             line.debug("the NodeClaim is not as expected", error=str(error))
-            return await self._is_so(order.claim)
+            return WriteResult.DONE if await self._is_so(order.claim) else WriteResult.CONFLICT
+        return WriteResult.DONE if is_written else WriteResult.DROPPED
 
-    async def _create(self, order: Order) -> bool:
+    async def _create(self, order: NodeClaimOrder) -> bool:
         if not await self._is_waited_for(order):
             return False
         await self._server.request("POST", NODE_CLAIMS.path, write(order.claim))
         return True
 
-    async def _is_waited_for(self, order: Order) -> bool:
+    async def _is_waited_for(self, order: NodeClaimOrder) -> bool:
         """Whether the server, too, has one of the first few pods, and without a node."""
         for one in order.nominated[:ASKED_PODS]:
             try:

@@ -9,9 +9,7 @@ from dra_binder.errors import ApiError, ThrottledError, UnclearError
 from dra_operator.api import Api
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
-from dra_operator.cooldown import RecentlyFree
-from dra_operator.cycle import Calls, CycleThread, Lead, Level, Ordered, SchedulerCore, Stop, Unwritten, Written
-from dra_operator.disruption import Carried, Disruptor
+from dra_operator.cycle_reporter import MetricsReporter
 from dra_operator.disruptionwriter import DisruptionWriter
 from dra_operator.events import Recorder
 from dra_operator.kinds import NODE_CLAIMS
@@ -19,17 +17,22 @@ from dra_operator.leader import Leadership
 from dra_operator.logs import log
 from dra_operator.nodeclaimwriter import NodeClaimWriter, OrderReports, Server
 from dra_operator.pacing import Clock, LevelGate
-from dra_operator.provisioning import Order, Plans, PlanSettings, Provisioner
+from dra_operator.recordings import RecordingFiles
+from dra_operator.scheduling_thread import Calls, Level, SchedulingThread, Stop
 from dra_operator.settings import NodeClaimsMode, Settings
 from dra_operator.status import BIND_FAILED, PodStatus
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle.allocate import by_clock
-from dra_scheduling.cycle.queue import SchedulingQueue
+from dra_scheduling.cycle.deadlines import ClockDeadlines, SearchDeadlines
+from dra_scheduling.cycle.decisions import Decisions, NodeClaimOrder
+from dra_scheduling.cycle.events import BindRequestWrite, LeadershipChanged, NodeClaimWrite, WriteResult
+from dra_scheduling.cycle.loop import SchedulingLoop
+from dra_scheduling.cycle.plan_batch import PlanSettings
+from dra_scheduling.cycle.recorder import RecordedDeadlines, RecordedScheduler, Sink
+from dra_scheduling.cycle.scheduler import Scheduler
+from dra_scheduling.cycle.scheduler_state import SchedulerSettings
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodeclaims.lifecycle_names import OWN_GROUP
-from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.wire import KubernetesObject
 
 WRITERS = 16
@@ -77,23 +80,13 @@ class SchedulerRole:
         self._leadership_news = asyncio.Event()
         # What others make may be talked about; making it beside them would give every pod two nodes.
         groups = frozenset((OWN_GROUP,)) if self._makes_nodes else None
-        cooldown = RecentlyFree(time.monotonic, settings.cooldown_seconds)
-        cluster = Cluster(settings.scheduler_name, settings.feature_gates, groups, cooldown)
-        core = SchedulerCore(
-            cluster,
-            SchedulingQueue(),
-            cycle_pods=settings.cycle_pods,
-            new_budget=by_clock(clock),
-            provisioner=_provisioner(cluster, settings, clock),
-            disruptor=_disruptor(cluster, settings, clock),
-        )
-        self._thread = CycleThread(
-            core,
+        self._recording = RecordingFiles(settings.record) if settings.record is not None else None
+        self._thread = SchedulingThread(
+            _loop(_loop_settings(settings, groups), ClockDeadlines(clock), self._recording),
             clock=steady_wall_clock(),
             calls=Calls(
                 ask_level=lambda: self._call(self._level_wanted.set),
-                deliver=lambda plans: self._call(self._decided, plans),
-                disrupt=lambda steps: self._call(self._disruptions.submit, steps),
+                deliver=lambda decisions: self._call(self._decided, decisions),
                 failed=lambda error: self._call(failed, f"the scheduling thread ended: {error!r}"),
             ),
         )
@@ -101,14 +94,14 @@ class SchedulerRole:
         self._writer = BindRequestWriter(
             api,
             cache,
-            Reports(written=self._written, unwritten=self._unwritten, refused=self._not_written),
+            Reports(ended=self._bind_request_written, refused=self._not_written),
             backoff_limit=settings.backoff_limit,
             may_write=lambda: leadership.is_leading,
         )
         self._orders = NodeClaimWriter(
             api,
             cache,
-            OrderReports(written=self._ordered, unwritten=self._not_ordered, refused=self._order_refused),
+            OrderReports(ended=self._node_claim_written, refused=self._order_refused),
             may_write=lambda: leadership.is_leading,
         )
 
@@ -116,7 +109,7 @@ class SchedulerRole:
             api,
             cache,
             recorder,
-            carried=lambda created: self._thread.inbox.put(Carried(created)),
+            ended=self._thread.inbox.put,
             may_write=lambda: leadership.is_leading,
         )
 
@@ -154,6 +147,8 @@ class SchedulerRole:
         if self._thread.is_alive():
             self._thread.inbox.put(Stop())
             await asyncio.to_thread(self._thread.join, seconds)
+        if self._recording is not None and not self._thread.is_alive():
+            self._recording.close()
 
     def _bind_failed(self, request: BindRequest) -> None:
         pod = self._cache.get(Pod, request.pod_key)
@@ -174,7 +169,7 @@ class SchedulerRole:
             self._leadership_news.clear()
             if self._leadership.is_leading and self._makes_nodes:
                 await self._look_at_node_claims()
-            self._thread.inbox.put(Lead(self._leadership.is_leading))
+            self._thread.inbox.put(LeadershipChanged(self._leadership.is_leading))
 
     async def _look_at_node_claims(self) -> None:
         """Take in every NodeClaim there is: what another replica wrote last may not have been seen yet.
@@ -195,36 +190,33 @@ class SchedulerRole:
                 self._api.learn({"apiVersion": NODE_CLAIMS.api_version, "kind": NodeClaim.__name__, **item})
             return
 
-    def _decided(self, plans: Plans) -> None:
-        for outcome in plans.outcomes:
+    def _decided(self, decisions: Decisions) -> None:
+        for outcome in decisions.outcomes:
             self._status.decided(outcome)
-            if isinstance(outcome, Assignment):
-                self._writer.submit(outcome)
-        for order in plans.orders:
+        for assignment in decisions.assignments:
+            self._writer.submit(assignment)
+        for order in decisions.node_claims:
             self._orders.submit(order)
-        for claim in plans.doubles:
+        for claim in decisions.withdrawn:
             self._orders.withdraw(claim)
+        if decisions.disruption:
+            self._disruptions.submit(decisions.disruption)
 
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         # The loop is closed while a cycle ends that a stop did not wait for.
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(function, *arguments)
 
-    def _written(self, pod: Pod) -> None:
-        self._thread.inbox.put(Written(pod.metadata.uid))
+    def _bind_request_written(self, pod: Pod, result: WriteResult) -> None:
+        self._thread.inbox.put(BindRequestWrite(pod.key, pod.metadata.uid, result))
 
-    def _unwritten(self, pod: Pod) -> None:
-        self._thread.inbox.put(Unwritten(pod))
+    def _node_claim_written(self, order: NodeClaimOrder, result: WriteResult) -> None:
+        if result is WriteResult.DONE:
+            for nominated in order.nominated:
+                self._status.decided(nominated)
+        self._thread.inbox.put(NodeClaimWrite(order.claim.name, result))
 
-    def _ordered(self, order: Order) -> None:
-        for nominated in order.nominated:
-            self._status.decided(nominated)
-        self._thread.inbox.put(Ordered(order.claim.name, is_written=True))
-
-    def _not_ordered(self, order: Order) -> None:
-        self._thread.inbox.put(Ordered(order.claim.name, is_written=False))
-
-    def _order_refused(self, order: Order, message: str) -> None:
+    def _order_refused(self, order: NodeClaimOrder, message: str) -> None:
         for nominated in order.nominated:
             self._status.refused(nominated.pod, NODE_CLAIM_UNWRITTEN, message)
 
@@ -232,18 +224,27 @@ class SchedulerRole:
         self._status.refused(pod, UNWRITTEN, message)
 
 
-def _provisioner(cluster: Cluster, settings: Settings, clock: Clock) -> Provisioner | None:
-    if settings.nodeclaims not in {NodeClaimsMode.OWN, NodeClaimsMode.PLAN}:
-        return None
+def _loop(settings: SchedulerSettings, deadlines: SearchDeadlines, sink: Sink | None) -> SchedulingLoop:
+    reporter = MetricsReporter()
+    if sink is None:
+        return Scheduler(settings, deadlines=deadlines, reporter=reporter)
+    recorded = RecordedDeadlines(deadlines)
+    return RecordedScheduler(Scheduler(settings, deadlines=recorded, reporter=reporter), recorded, sink)
+
+
+def _loop_settings(settings: Settings, groups: frozenset[str] | None) -> SchedulerSettings:
     plans = PlanSettings(
         idle_seconds=settings.batch_idle_seconds,
         max_seconds=settings.batch_max_seconds,
         is_trial=settings.nodeclaims is NodeClaimsMode.PLAN,
     )
-    return Provisioner(cluster, plans, clock)
-
-
-def _disruptor(cluster: Cluster, settings: Settings, clock: Clock) -> Disruptor | None:
-    if settings.nodeclaims is not NodeClaimsMode.OWN or not settings.disruption:
-        return None
-    return Disruptor(cluster, settings.disruption_interval_seconds, clock)
+    removes_nodes = settings.nodeclaims is NodeClaimsMode.OWN and settings.disruption
+    return SchedulerSettings(
+        scheduler_name=settings.scheduler_name,
+        features=settings.feature_gates,
+        node_class_groups=groups,
+        cooldown_seconds=settings.cooldown_seconds,
+        cycle_pods=settings.cycle_pods,
+        plan=plans if settings.nodeclaims in {NodeClaimsMode.OWN, NodeClaimsMode.PLAN} else None,
+        disruption_seconds=settings.disruption_interval_seconds if removes_nodes else None,
+    )

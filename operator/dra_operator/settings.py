@@ -96,6 +96,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     kwok_slice_seconds: float
     kwok_pod_seconds: float
     watch_silence_seconds: float
+    record: Path | None
 
     @classmethod
     def from_environment(
@@ -189,6 +190,10 @@ def _seconds(least: float, most: float) -> Callable[[str], float]:
         return value
 
     return parse
+
+
+def _folder(text: str) -> Path | None:
+    return Path(text) if text else None
 
 
 def _own_namespace(text: str) -> str:
@@ -371,5 +376,11 @@ SETTINGS = (
         default="60",
         meaning="a watch that says nothing for so long makes /readyz answer 500",
         parse=_seconds(1, 3_600),
+    ),
+    Setting(
+        field="record",
+        default="",
+        meaning="a folder where the scheduler records what it observes and decides, for dra replay; empty: none",
+        parse=_folder,
     ),
 )

@@ -17,7 +17,7 @@ from dra_operator.kinds import PODS
 from dra_operator.logs import log
 from dra_operator.metrics import PENDING
 from dra_operator.pacing import Clock, TokenBucket
-from dra_operator.tidings import NOMINATED
+from dra_scheduling.cycle.messages import NOMINATED
 from dra_scheduling.model.pods import Pod, PodCondition
 from dra_scheduling.state.assignments import Assignment, Nominated, Outcome, Waiting
 

@@ -24,8 +24,7 @@ class World:
         self.told: list[str] = []
         self.refusals: list[str] = []
         reports = Reports(
-            written=lambda _: self.told.append("written"),
-            unwritten=lambda _: self.told.append("unwritten"),
+            ended=lambda _, result: self.told.append(result.value),
             refused=lambda _, message: self.refusals.append(message),
         )
         self.writer = BindRequestWriter(
@@ -54,7 +53,7 @@ def world() -> World:
 async def test_a_decision_becomes_a_bind_request_of_its_pod(world: World) -> None:
     await world.decide()
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     request = world.request()
     assert (request.spec.pod_uid, request.spec.selected_node, request.spec.backoff_limit) == ("uid-default-p", "n1", 3)
     assert request.metadata.labels == {"selected-node": "n1"}
@@ -68,7 +67,7 @@ async def test_a_failed_bind_request_gets_the_new_decision(world: World) -> None
 
     await world.decide("n2")
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert world.api.verbs() == ["replace"]
     assert world.request().spec.selected_node == "n2"
     assert world.request().metadata.generation == 2
@@ -80,7 +79,7 @@ async def test_a_bind_request_of_a_former_pod_is_deleted_first(world: World) -> 
 
     await world.decide()
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert world.api.verbs() == ["delete", "create"]
     assert world.request().spec.pod_uid == "uid-default-p"
 
@@ -91,7 +90,7 @@ async def test_only_the_bind_request_that_was_seen_is_deleted(world: World) -> N
 
     await world.decide()
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert world.request().spec.selected_node == "n9"
 
 
@@ -100,7 +99,7 @@ async def test_a_bind_request_that_the_cache_does_not_show_yet_is_adopted(world:
 
     await world.decide("n1")
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert world.request().spec.selected_node == "n9"
 
 
@@ -110,7 +109,7 @@ async def test_a_failed_bind_request_that_changed_meanwhile_is_read_again(world:
 
     await world.decide("n2")
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert world.request().spec.selected_node == "n2"
 
 
@@ -120,7 +119,7 @@ async def test_a_bind_request_that_is_gone_by_now_is_written_anew(world: World) 
 
     await world.decide()
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert world.api.verbs() == ["replace", "create"]
 
 
@@ -129,7 +128,7 @@ async def test_an_unclear_answer_to_a_write_that_was_applied_is_no_second_write(
 
     await world.decide()
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert world.api.verbs() == ["create"]
 
 
@@ -138,7 +137,7 @@ async def test_an_unclear_answer_to_a_write_that_was_lost_is_written_again(world
 
     await world.decide()
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert world.api.verbs() == ["create", "create"]
 
 
@@ -147,7 +146,7 @@ async def test_a_busy_server_is_asked_again(world: World) -> None:
 
     await world.decide()
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
 
 
 async def test_a_refusal_is_told_to_the_pod_and_the_decision_does_not_hold(world: World) -> None:
@@ -155,7 +154,7 @@ async def test_a_refusal_is_told_to_the_pod_and_the_decision_does_not_hold(world
 
     await world.decide()
 
-    assert world.told == ["unwritten"]
+    assert world.told == ["Refused"]
     assert world.refusals == ["could not create bindrequests default/p (403)"]
 
 
@@ -164,7 +163,7 @@ async def test_an_object_of_that_name_that_cannot_be_read_is_named(world: World)
 
     await world.decide()
 
-    assert world.told == ["unwritten"]
+    assert world.told == ["Refused"]
     assert "use bindrequest default/p" in world.refusals[0]
     assert "$.spec.podName" in world.refusals[0]
 
@@ -174,7 +173,7 @@ async def test_conflicts_without_end_are_given_up(world: World) -> None:
 
     await world.decide()
 
-    assert world.told == ["unwritten"]
+    assert world.told == ["Conflict"]
 
 
 @pytest.mark.parametrize("fate", ["gone", "another", "bound"])
@@ -187,7 +186,7 @@ async def test_nothing_is_written_for_a_pod_that_does_not_wait_any_more(world: W
 
     await world.decide()
 
-    assert world.told == ["unwritten"]
+    assert world.told == ["Dropped"]
     assert world.api.calls == []
 
 
@@ -196,7 +195,7 @@ async def test_a_replica_that_has_lost_its_lease_writes_nothing(world: World) ->
 
     await world.decide()
 
-    assert world.told == ["unwritten"]
+    assert world.told == ["Dropped"]
     assert world.api.calls == []
 
 

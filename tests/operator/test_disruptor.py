@@ -12,14 +12,15 @@ from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operator.api import Json
 from dra_operator.cache import Cache
-from dra_operator.cycle import Lead, SchedulerCore
-from dra_operator.disruption import MOST_TOLD, TOLD_SECONDS, Carried, Disruptor, Told
 from dra_operator.disruptionwriter import DisruptionWriter
 from dra_operator.events import Notice, Recorder, Severity
 from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
 from dra_scheduling.basics.times import seconds_of
-from dra_scheduling.cycle.queue import SchedulingQueue
-from dra_scheduling.disruption import Close, Create, DecisionRecord, Ineligible, MarkNodeClaim, Stay
+from dra_scheduling.cycle.deadlines import NO_DEADLINES
+from dra_scheduling.cycle.disrupt import MOST_TOLD, TOLD_SECONDS, Disruptor, StayNotices
+from dra_scheduling.cycle.events import DisruptionWrites
+from dra_scheduling.cycle.reporter import SILENT
+from dra_scheduling.disruption import Close, Create, DecisionRecord, Ineligible, MarkNodeClaim, Stay, Step
 from dra_scheduling.disruption.decision_annotations import annotated
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
 from dra_scheduling.model.claims import ResourceClaim
@@ -96,6 +97,10 @@ class Server:
         return self.put(path, {**found, "spec": spec, "metadata": {**found["metadata"], "annotations": kept}})
 
 
+def disruptor_of(fleet: Fleet) -> Disruptor:
+    return Disruptor(fleet.cluster, 10.0, deadlines=NO_DEADLINES, reporter=SILENT)
+
+
 class Listener(Recorder):
     """Keeps what is told."""
 
@@ -121,22 +126,25 @@ class World:
         self.now = START - WATCHED
         self.is_leading = True
         self.restart()
-        self.core.disrupt(self.now)
+        self.steps()
         self.now = START
 
     def restart(self) -> None:
         """Forget everything that is not on the server."""
-        cluster = self.fleet.cluster
-        disruptor = Disruptor(cluster, 10.0, lambda: self.now)
-        self.core = SchedulerCore(cluster, SchedulingQueue(), cycle_pods=10, disruptor=disruptor)
-        self.core.take_in(Lead(is_leading=True), self.now)
+        self.disruptor = disruptor_of(self.fleet)
         self.writer = DisruptionWriter(
             self.server,
             Cache(),
             self.recorder,
-            carried=lambda created: self.core.take_in(Carried(created), self.now),
+            ended=self.ended,
             may_write=lambda: self.is_leading,
         )
+
+    def ended(self, writes: DisruptionWrites) -> None:
+        self.disruptor.written(writes.created)
+
+    def steps(self) -> tuple[Step, ...]:
+        return self.disruptor.steps(self.now, is_quiet=True)
 
     async def pass_time(self, seconds: int, *, comes_up: bool = True, restarts: bool = False) -> None:
         """Let so many seconds pass, second by second; NodeClaims come up at once where they do.
@@ -146,7 +154,7 @@ class World:
         for _ in range(seconds):
             before = len(self.server.writes)
             self.now += 1.0
-            await self.writer.write(self.core.disrupt(self.now))
+            await self.writer.write(self.steps())
             if comes_up:
                 self.bring_up()
             self.move()
@@ -265,29 +273,17 @@ async def test_nothing_goes_before_what_replaces_it_has_come_up(world: World) ->
 
     assert "claim-a" in world.claims()
     assert len(world.claims()) == 2
-    assert world.core.pause(world.now) <= 1.0
+    assert (world.disruptor.next_time() or 0.0) <= world.now + 1.0
 
 
 async def test_nothing_new_is_decided_while_pods_wait(world: World) -> None:
-    world.fleet.pod("late", cpu="999")
-    late = world.fleet.cluster.pod(ObjectKey("default", "late"))
-    assert late is not None
-    queue = SchedulingQueue()
-    queue.offer(late, START)
-    disruptor = Disruptor(world.fleet.cluster, 10.0, lambda: world.now)
-    core = SchedulerCore(world.fleet.cluster, queue, cycle_pods=10, disruptor=disruptor)
-    core.take_in(Lead(is_leading=True), START)
+    disruptor = disruptor_of(world.fleet)
 
-    assert core.disrupt(START) == ()
+    assert disruptor.steps(START, is_quiet=False) == ()
     assert disruptor.next_time() == START + 1.0
 
 
 async def test_a_replica_that_does_not_lead_takes_nothing_away(world: World) -> None:
-    world.core.take_in(Lead(is_leading=False), START)
-
-    assert world.core.disrupt(START) == ()
-
-    world.core.take_in(Lead(is_leading=True), START)
     world.is_leading = False
     await world.pass_time(5)
 
@@ -301,7 +297,7 @@ async def test_a_deletion_that_something_was_written_before_is_thought_over(worl
     assert DISRUPTION in claim.metadata.annotations
     newer = annotated(claim, {"somebody": "else"})
     path = f"{NODE_CLAIMS.path}/claim-a"
-    steps = world.core.disrupt(world.now + 1.0)
+    steps = world.disruptor.steps(world.now + 1.0, is_quiet=True)
     world.server.put(path, write(newer))
 
     await world.writer.write(steps)
@@ -327,31 +323,25 @@ async def test_a_node_that_has_replaced_another_waits_for_the_pods_from_there() 
         reason="Drifted", message="", since=BORN, node_claims=("claim-old",), replacements=("claim-new",)
     )
     fleet.node("new", notes={REPLACES: record.text})
-    core = SchedulerCore(
-        fleet.cluster, SchedulingQueue(), cycle_pods=10, disruptor=Disruptor(fleet.cluster, 10.0, lambda: START)
-    )
-    core.take_in(Lead(is_leading=True), START)
-    assert [core.disrupt(START + seconds) for seconds in (0, 20, 40)] == [()] * 3
+    disruptor = disruptor_of(fleet)
+    assert [disruptor.steps(START + seconds, is_quiet=True) for seconds in (0, 20, 40)] == [()] * 3
     fleet.remove_node(old)
 
-    assert [bool(core.disrupt(START + seconds)) for seconds in (60, 70, 80)] == [False, False, True]
+    assert [bool(disruptor.steps(START + seconds, is_quiet=True)) for seconds in (60, 70, 80)] == [False, False, True]
 
 
 async def test_a_node_whose_pods_came_and_went_a_moment_ago_is_not_quiet(world: World) -> None:
     fleet = Fleet(disruption={"consolidateAfter": "30s", "consolidationPolicy": "WhenEmpty"})
     fleet.node("a")
     fleet.pod("agent", "a", owner="DaemonSet")
-    core = SchedulerCore(
-        fleet.cluster, SchedulingQueue(), cycle_pods=10, disruptor=Disruptor(fleet.cluster, 10.0, lambda: START)
-    )
-    core.take_in(Lead(is_leading=True), START)
+    disruptor = disruptor_of(fleet)
     fleet.pod("short", "a")
-    assert core.disrupt(START) == ()
+    assert disruptor.steps(START, is_quiet=True) == ()
     pod = fleet.cluster.pod(ObjectKey("default", "short"))
     assert pod is not None
     fleet.cluster.apply(replace(pod, status=replace(pod.status, phase="Succeeded")))
 
-    seen: list[Any] = [core.disrupt(START + seconds) for seconds in range(11, 71, 10)]
+    seen: list[Any] = [disruptor.steps(START + seconds, is_quiet=True) for seconds in range(11, 71, 10)]
 
     assert [bool(steps) for steps in seen] == [False, False, False, True, False, False]
 
@@ -372,7 +362,7 @@ async def test_nobody_is_told_why_a_node_stays_while_another_one_goes(world: Wor
     world.fleet.node("b", notes={"karpenter.sh/do-not-disrupt": "true"})
     world.fleet.pod("other", "b", gpus=1)
 
-    first, *_ = world.core.disrupt(START)
+    first, *_ = world.disruptor.steps(START, is_quiet=True)
 
     assert not isinstance(first, Stay)
 
@@ -390,20 +380,20 @@ def test_only_another_sentence_is_told_and_not_soon(
     seconds: float,
     is_told: bool,  # noqa: FBT001
 ) -> None:
-    told = Told()
+    told = StayNotices()
     told.news(staying("one"), START)
 
     assert bool(told.news(staying(message), START + seconds)) == is_told
 
 
 def test_many_nodes_that_stay_are_told_of_one_part_after_the_other() -> None:
-    told, kept = Told(), staying("one", count=MOST_TOLD + 1)
+    told, kept = StayNotices(), staying("one", count=MOST_TOLD + 1)
 
     assert [len(told.news(kept, START)) for _ in range(3)] == [MOST_TOLD, 1, 0]
 
 
 def test_what_was_told_of_a_node_claim_that_is_gone_is_forgotten() -> None:
-    told, kept = Told(), staying("one", count=2)
+    told, kept = StayNotices(), staying("one", count=2)
     told.news(kept, START)
 
     told.keep_only(frozenset({kept[1].claim.metadata.uid}))
@@ -428,7 +418,7 @@ def test_nothing_new_is_decided_before_the_pods_of_a_node_that_went_have_success
     going = fleet.claim_of("a")
     record = DecisionRecord(reason="Drifted", message="", since=BORN, node_claims=(going.name,))
     fleet.cluster.apply(annotated(going, {DISRUPTION: record.text}))
-    disruptor = Disruptor(fleet.cluster, 10.0, lambda: START)
+    disruptor = disruptor_of(fleet)
     assert [type(step) for step in disruptor.steps(START, is_quiet=False)] == [Close]
     disruptor.written(frozenset())
 

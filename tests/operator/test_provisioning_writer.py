@@ -9,9 +9,9 @@ from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_operator.cache import Cache
 from dra_operator.kinds import NODE_CLAIMS, PODS
 from dra_operator.nodeclaimwriter import NodeClaimWriter, OrderReports
-from dra_operator.provisioning import Order
-from dra_operator.tidings import nominated
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle.decisions import NodeClaimOrder
+from dra_scheduling.cycle.messages import nominated_to_nodeclaim
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
@@ -30,8 +30,7 @@ class World:
         self.told: list[str] = []
         self.refusals: list[str] = []
         reports = OrderReports(
-            written=lambda _: self.told.append("written"),
-            unwritten=lambda _: self.told.append("unwritten"),
+            ended=lambda _, result: self.told.append(result.value),
             refused=lambda _, message: self.refusals.append(message),
         )
         self.writer = NodeClaimWriter(self.server, self.cache, reports, may_write=lambda: self.may_write)
@@ -39,7 +38,7 @@ class World:
         self.cluster.apply(node_pool())
         self.cluster.apply(instance_type())
 
-    def order(self, *names: str) -> Order:
+    def order(self, *names: str) -> NodeClaimOrder:
         """What a plan wants for these pods, which nothing else is planned for."""
         pods = [cpu_pod(name) for name in names]
         for pod in pods:
@@ -48,8 +47,8 @@ class World:
             self.server.put(PODS.object_path(pod.key), write(pod))
         result = provision(self.cluster, pods)
         (claim,) = (*result.created, *result.extended)
-        waiting = tuple(nominated(one.pod, claim) for one in result.nominations)
-        return Order(claim=claim, is_new=bool(result.created), nominated=waiting)
+        waiting = tuple(nominated_to_nodeclaim(one.pod, claim) for one in result.nominations)
+        return NodeClaimOrder(claim=claim, is_new=bool(result.created), nominated=waiting)
 
     def see(self, claim: NodeClaim) -> NodeClaim:
         """The server has the NodeClaim, and cache and cluster have seen it."""
@@ -77,7 +76,7 @@ async def test_a_new_node_claim_is_one_write_with_its_pods(world: World) -> None
 
     await world.writer.write(order)
 
-    assert (world.told, world.server.verbs(), world.pods(order.claim)) == (["written"], ["create"], ["a", "b"])
+    assert (world.told, world.server.verbs(), world.pods(order.claim)) == (["Done"], ["create"], ["a", "b"])
 
 
 @pytest.mark.parametrize("change", ["gone", "made anew", "being deleted", "bound"])
@@ -96,7 +95,7 @@ async def test_nothing_is_made_for_pods_that_only_the_cache_has(world: World, ch
 
     await world.writer.write(order)
 
-    assert (world.told, world.server.verbs()) == (["unwritten"], [])
+    assert (world.told, world.server.verbs()) == (["Dropped"], [])
 
 
 async def test_one_pod_that_is_left_is_enough(world: World) -> None:
@@ -105,7 +104,7 @@ async def test_one_pod_that_is_left_is_enough(world: World) -> None:
 
     await world.writer.write(order)
 
-    assert (world.told, world.pods(order.claim)) == (["written"], ["a", "b"])
+    assert (world.told, world.pods(order.claim)) == (["Done"], ["a", "b"])
 
 
 async def test_a_node_claim_takes_more_pods_under_the_version_that_was_seen(world: World) -> None:
@@ -115,7 +114,7 @@ async def test_a_node_claim_takes_more_pods_under_the_version_that_was_seen(worl
 
     await world.writer.write(order)
 
-    assert (world.told, world.server.verbs(), world.pods(order.claim)) == (["written"], ["patch"], ["a", "b"])
+    assert (world.told, world.server.verbs(), world.pods(order.claim)) == (["Done"], ["patch"], ["a", "b"])
 
 
 async def test_a_node_claim_that_changed_unseen_is_left_to_the_next_plan(world: World) -> None:
@@ -125,7 +124,7 @@ async def test_a_node_claim_that_changed_unseen_is_left_to_the_next_plan(world: 
 
     await world.writer.write(order)
 
-    assert (world.told, world.pods(claim)) == (["unwritten"], ["a"])
+    assert (world.told, world.pods(claim)) == (["Conflict"], ["a"])
 
 
 async def test_a_newer_version_of_the_same_is_no_obstacle(world: World) -> None:
@@ -135,7 +134,7 @@ async def test_a_newer_version_of_the_same_is_no_obstacle(world: World) -> None:
 
     await world.writer.write(order)
 
-    assert (world.told, world.pods(claim)) == (["written"], ["a", "b"])
+    assert (world.told, world.pods(claim)) == (["Done"], ["a", "b"])
 
 
 async def test_a_node_claim_whose_machine_is_chosen_meanwhile_is_not_extended(world: World) -> None:
@@ -145,7 +144,7 @@ async def test_a_node_claim_whose_machine_is_chosen_meanwhile_is_not_extended(wo
 
     await world.writer.write(order)
 
-    assert (world.told, world.server.verbs()) == (["unwritten"], [])
+    assert (world.told, world.server.verbs()) == (["Dropped"], [])
 
 
 async def test_a_node_claim_that_is_gone_is_not_extended(world: World) -> None:
@@ -155,7 +154,7 @@ async def test_a_node_claim_that_is_gone_is_not_extended(world: World) -> None:
 
     await world.writer.write(order)
 
-    assert (world.told, world.refusals) == (["unwritten"], [])
+    assert (world.told, world.refusals) == (["Dropped"], [])
 
 
 @pytest.mark.parametrize("is_applied", [False, True], ids=["lost", "applied"])
@@ -169,7 +168,7 @@ async def test_an_unclear_answer_is_followed_by_a_look(world: World, verb: str, 
 
     await world.writer.write(order)
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert world.pods(order.claim) == [one.key.name for one in nominees_of(order.claim)]
     assert [path for path in world.server.objects if path.startswith(NODE_CLAIMS.path)] == [path_of(order.claim)]
 
@@ -180,7 +179,7 @@ async def test_what_another_replica_has_written_is_taken_in(world: World) -> Non
 
     await world.writer.write(order)
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
     assert [one["metadata"]["name"] for one in world.server.learned] == [order.claim.name]
 
 
@@ -191,7 +190,7 @@ async def test_a_node_claim_of_that_name_for_other_pods_is_not_ours(world: World
 
     await world.writer.write(order)
 
-    assert world.told == ["unwritten"]
+    assert world.told == ["Conflict"]
 
 
 async def test_a_busy_server_is_asked_again(world: World) -> None:
@@ -199,7 +198,7 @@ async def test_a_busy_server_is_asked_again(world: World) -> None:
 
     await world.writer.write(world.order("a"))
 
-    assert world.told == ["written"]
+    assert world.told == ["Done"]
 
 
 async def test_a_refusal_is_told_to_the_pods(world: World) -> None:
@@ -208,7 +207,7 @@ async def test_a_refusal_is_told_to_the_pods(world: World) -> None:
 
     await world.writer.write(world.order("a"))
 
-    assert (world.told, len(world.refusals)) == (["unwritten"], 1)
+    assert (world.told, len(world.refusals)) == (["Refused"], 1)
 
 
 async def test_nothing_is_written_without_leadership(world: World) -> None:
@@ -216,7 +215,7 @@ async def test_nothing_is_written_without_leadership(world: World) -> None:
 
     await world.writer.write(world.order("a"))
 
-    assert (world.told, world.server.calls) == (["unwritten"], [])
+    assert (world.told, world.server.calls) == (["Dropped"], [])
 
 
 async def test_no_node_is_made_for_pods_that_are_all_gone(world: World) -> None:
@@ -225,7 +224,7 @@ async def test_no_node_is_made_for_pods_that_are_all_gone(world: World) -> None:
 
     await world.writer.write(order)
 
-    assert (world.told, world.server.calls) == (["unwritten"], [])
+    assert (world.told, world.server.calls) == (["Dropped"], [])
 
 
 async def test_a_node_claim_that_is_too_many_is_deleted_as_it_was_seen(world: World) -> None:

@@ -15,7 +15,7 @@ LIMIT = 3
 
 
 def writer(api: ApiInMemory, cache: Cache, written: list[Pod]) -> BindRequestWriter:
-    reports = Reports(written=written.append, unwritten=lambda _: None, refused=lambda _, __: None)
+    reports = Reports(ended=lambda pod, _: written.append(pod), refused=lambda _, __: None)
     return BindRequestWriter(api, cache, reports, backoff_limit=LIMIT, may_write=lambda: True)
 
 

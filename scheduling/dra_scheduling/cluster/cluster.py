@@ -123,6 +123,10 @@ class Cluster:
         """Give back what an assumed decision took."""
         return self.placements.forget(pod_uid)
 
+    def forget_answers(self) -> None:
+        """Forget what nodes said to pods so far, as after a start: the next answers are the same, and cost more."""
+        self.shapes = PodClassCache(self.features)
+
     def pod(self, key: ObjectKey) -> Pod | None:
         """Return the pod of that name."""
         return self.placements.pods.get(key)

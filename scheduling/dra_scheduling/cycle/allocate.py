@@ -12,12 +12,12 @@ from dra_scheduling.basics.features import NODE_ALLOCATABLE
 from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason, Refusal, fold, one_line
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.pod_refusals import shape_of, usable_claims
+from dra_scheduling.cycle.order import in_turn
 from dra_scheduling.devices.node_allocatable_resources import ClaimUse, taken_of_node
 from dra_scheduling.extended_resources.gpu_accounting import received_gpu
 from dra_scheduling.extended_resources.special_claim import over_limit_everywhere
 from dra_scheduling.fit.evaluate import ClaimDevices, Evaluator, NodePlacement, find_placement
 from dra_scheduling.fit.pod_class import PodClass
-from dra_scheduling.inventory import place_in
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.bindrequests import (
     BindRequest,
@@ -27,7 +27,7 @@ from dra_scheduling.model.bindrequests import (
 )
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.model.pods import Pod, Turn
+from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment, CycleResult, Outcome, OutOfBudget, Unschedulable, Waiting
 
 POD_STEPS = 5 * DEFAULT_BUDGET
@@ -61,7 +61,7 @@ def schedule(cluster: Cluster, pods: Iterable[Pod], new_budget: NewBudget = by_s
     outcomes: list[Outcome] = []
     steps = 0
     for pod in in_turn(cluster, pods):
-        outcome, spent = _decide(cluster, pod, new_budget())
+        outcome, spent = allocate(cluster, pod, new_budget())
         outcomes.append(outcome)
         steps += spent
     return CycleResult(outcomes=tuple(outcomes), search_steps=steps)
@@ -92,19 +92,8 @@ def bind_request(assignment: Assignment, backoff_limit: int = DEFAULT_BACKOFF_LI
     )
 
 
-def in_turn(cluster: Cluster, pods: Iterable[Pod]) -> list[Pod]:
-    """Return the pods in the order in which they are decided."""
-
-    def turn(pod: Pod) -> Turn:
-        # Whoever else took the room of a node that was made for a pod would leave that one without any, and in another
-        # order than that of their plan one pod may take the device that only serves the next.
-        place = next((place_in(claim, pod) for claim, _ in cluster.nodes_made_for(pod)), None)
-        return (-pod.spec.priority, place is None, place or 0, pod.rank)
-
-    return sorted(pods, key=turn)
-
-
-def _decide(cluster: Cluster, pod: Pod, budget: SearchBudget) -> tuple[Outcome, int]:
+def allocate(cluster: Cluster, pod: Pod, budget: SearchBudget) -> tuple[Outcome, int]:
+    """Return what becomes of one pod, counted in the cluster at once, and the search steps that this took."""
     resolved = usable_claims(cluster, pod)
     if isinstance(resolved, Refusal):
         return _waiting(pod, resolved), 0

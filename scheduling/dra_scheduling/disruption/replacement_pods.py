@@ -6,14 +6,23 @@ from dra_scheduling.basics.times import seconds_of
 from dra_scheduling.disruption.candidates import SETTLING_SECONDS
 from dra_scheduling.disruption.disruption_view import DisruptionView
 from dra_scheduling.inventory.replacements import is_to_go
+from dra_scheduling.model.base import Value
 from dra_scheduling.model.pods import Pod
 
 
-class Lost(msgspec.Struct, frozen=True):
+class Lost(Value, frozen=True):
     """A pod that an owner has lost, and until when (seconds since 1970) another one may be expected."""
 
     owner: str
     until: float
+
+
+class SuccessorsState(Value, frozen=True, kw_only=True):
+    """Everything that is remembered, for a snapshot."""
+
+    leaving: dict[str, Pod] = msgspec.field(default_factory=dict)
+    lost: tuple[Lost, ...] = ()
+    known: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
 class Successors:
@@ -25,10 +34,16 @@ class Successors:
 
     __slots__ = ("_known", "_leaving", "_lost")
 
-    def __init__(self) -> None:
-        self._leaving: dict[str, Pod] = {}
-        self._lost: list[Lost] = []
-        self._known: dict[str, frozenset[str]] = {}
+    def __init__(self, state: SuccessorsState = SuccessorsState()) -> None:  # noqa: B008  it is frozen
+        self._leaving = dict(state.leaving)
+        self._lost = list(state.lost)
+        self._known = {owner: frozenset(uids) for owner, uids in state.known.items()}
+
+    @property
+    def state(self) -> SuccessorsState:
+        """The state from which another one can be made."""
+        known = {owner: tuple(sorted(uids)) for owner, uids in self._known.items()}
+        return SuccessorsState(leaving=dict(self._leaving), lost=tuple(self._lost), known=known)
 
     def look(self, outlook: DisruptionView, now: float) -> None:
         """Take note of how things stand."""

@@ -115,6 +115,10 @@ class Inventory:
         self._pending[claim.name] = claim
         self._settle(claim.name, self._known.get(claim.name))
 
+    def assumed(self) -> tuple[NodeClaim, ...]:
+        """Return the NodeClaims as they were decided that the API does not show yet."""
+        return tuple(self._pending.values())
+
     def forget(self, name: str) -> ClusterEvent:
         """Count what was decided about a NodeClaim no longer: it could not be written down."""
         if self._pending.pop(name, None) is None:

@@ -7,7 +7,7 @@ from dra_scheduling.provisioning.in_flight_nodeclaims import (
     keeper_of,
     was_never_launched,
 )
-from dra_scheduling.provisioning.planner import PlanOptions, plan, provision
+from dra_scheduling.provisioning.planner import PlanOptions, plan, plan_in_steps, provision
 from dra_scheduling.provisioning.provisioning_result import Nomination, ProvisioningResult
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "is_in_flight",
     "keeper_of",
     "plan",
+    "plan_in_steps",
     "provision",
     "was_never_launched",
 ]

@@ -5,7 +5,8 @@ are made. Pods of one shape are planned together: a host that refused one of the
 ever adds to it.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Generator, Hashable, Iterable, Iterator, Mapping
+from typing import cast
 
 import msgspec
 
@@ -70,6 +71,16 @@ def plan(cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = DEFAULT_O
     return Planner(cluster, options).run(pods)
 
 
+def plan_in_steps(
+    cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = DEFAULT_OPTIONS
+) -> Generator[int, None, ProvisioningResult]:
+    """Yield what each pod costs, so that the caller may go on later, and return what `plan` does.
+
+    The cluster must not change meanwhile.
+    """
+    return (yield from Planner(cluster, options).run_in_steps(pods))
+
+
 def provision(cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = DEFAULT_OPTIONS) -> ProvisioningResult:
     """Return what `plan` does, counted in the cluster's inventory at once."""
     result = plan(cluster, pods, options)
@@ -120,6 +131,15 @@ class Planner:
 
     def run(self, pods: Iterable[Pod]) -> ProvisioningResult:
         """Return the plan for these pods, the largest of one priority first."""
+        steps = self.run_in_steps(pods)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return cast("ProvisioningResult", end.value)
+
+    def run_in_steps(self, pods: Iterable[Pod]) -> Generator[int, None, ProvisioningResult]:
+        """Yield the search steps of each pod, 1 at least, and return what `run` does."""
         nominations: list[Nomination] = []
         refused: list[Unschedulable | OutOfBudget] = []
         asked: list[PendingPod] = []
@@ -136,7 +156,9 @@ class Planner:
                 asked.append(found)
         self._least = _least_of(asked)
         for one in sorted(asked, key=planning_order):
+            before = self._hosts.market.effort.steps
             placed = self.place(one)
+            yield max(self._hosts.market.effort.steps - before, 1)
             if isinstance(placed, Nomination):
                 nominations.append(placed)
             else:

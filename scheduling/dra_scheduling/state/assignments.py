@@ -22,7 +22,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     of_node: tuple[NodeAllocatableResourceClaimStatus, ...] = ()
 
 
-class Unschedulable(msgspec.Struct, frozen=True, kw_only=True):
+class Unschedulable(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """No node takes the pod: one line for people, the folded reasons for scripts, and what change could help."""
 
     pod: Pod
@@ -31,7 +31,7 @@ class Unschedulable(msgspec.Struct, frozen=True, kw_only=True):
     wake: ClusterEvent
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class Waiting(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """Nothing was tried: the pod waits for somebody else's work (its claim's creation, a scheduling gate)."""
 
     pod: Pod
@@ -40,7 +40,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
     wake: ClusterEvent
 
 
-class OutOfBudget(msgspec.Struct, frozen=True, kw_only=True):
+class OutOfBudget(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The search ended before it knew; the pod is tried again later and no other pod is held up."""
 
     pod: Pod
@@ -50,8 +50,8 @@ class OutOfBudget(msgspec.Struct, frozen=True, kw_only=True):
     steps: int = 0
 
 
-class Nominated(msgspec.Struct, frozen=True, kw_only=True):
-    """The pod waits for a host that is not ready: a NodeClaim by name, or (empty) a node that is about to have room.
+class Nominated(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The pod waits for a host that is not ready: a NodeClaim by name, or a `node` that is about to have room.
 
     `place` is its turn among the pods of the NodeClaim, from 0 on: in this order they have been planned.
     """
@@ -62,6 +62,7 @@ class Nominated(msgspec.Struct, frozen=True, kw_only=True):
     wake: ClusterEvent
     node_claim: str = ""
     place: int = 0
+    node: str = ""
 
 
 Outcome = Assignment | Unschedulable | Waiting | OutOfBudget

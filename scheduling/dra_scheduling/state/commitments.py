@@ -123,6 +123,10 @@ class Commitments:
         self._plans[pod.metadata.uid] = PlannedPlacement(assignment, request)
         self._settle(pod.key)
 
+    def assumed(self) -> tuple[Assignment, ...]:
+        """Return the decisions that the API does not show yet."""
+        return tuple(plan.assignment for plan in self._plans.values())
+
     def forget(self, pod_uid: str) -> ClusterEvent:
         """Count a decision no longer: it could not be written down."""
         plan = self._plans.pop(pod_uid, None)

@@ -60,7 +60,11 @@ class RunningOperator:
 
     def start(self) -> None:
         """Starts the process without waiting for it."""
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("DRA_", "KUBE"))}
+        environment = {
+            key: value
+            for key, value in os.environ.items()
+            if key == "DRA_RECORD" or not key.startswith(("DRA_", "KUBE"))
+        }
         environment |= {
             "KUBECONFIG": str(self.kubeconfig),
             "DRA_HTTP_ADDRESS": f"127.0.0.1:{self._port}",

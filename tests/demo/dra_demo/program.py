@@ -47,7 +47,11 @@ class Operator:
 
     def __enter__(self) -> Self:
         # Without the variables that would make a pod's own service account win over the kubeconfig.
-        inherited = {key: value for key, value in os.environ.items() if not key.startswith(("DRA_", "KUBERNETES_"))}
+        inherited = {
+            key: value
+            for key, value in os.environ.items()
+            if key == "DRA_RECORD" or not key.startswith(("DRA_", "KUBERNETES_"))
+        }
         own = {"KUBECONFIG": str(self._account), "DRA_HTTP_ADDRESS": self.address, **self._settings}
         with self.log.open("wb") as output:
             self._process = subprocess.Popen(

@@ -6,8 +6,7 @@ import msgspec
 
 from dra_operating.planning import World, said
 from dra_operating.supply import cpu_pod, instance_type, node_pool
-from dra_operator.departures import LOOK_SECONDS
-from dra_operator.metrics import REGISTRY
+from dra_scheduling.cycle.terminating_pods import CHECK_SECONDS
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
@@ -59,11 +58,6 @@ def holding(name: str) -> tuple[Pod, KubernetesObject]:
     return bound, allocated(held, DeviceID(GPU_DRIVER, "n1", "gpu-0"), selector=on_node("n1"), consumers=(bound,))
 
 
-def looks() -> float:
-    kinds = ("assignment", "nominated", "unschedulable", "waiting", "outofbudget")
-    return sum(REGISTRY.get_sample_value("dra_outcomes_total", {"outcome": kind}) or 0.0 for kind in kinds)
-
-
 def told(world: World, values: Iterable[KubernetesObject]) -> str:
     world.add(*values)
     return said(world.rest())
@@ -95,11 +89,11 @@ def test_who_leaves_a_node_that_could_not_help_wakes_nobody() -> None:
     plain = running("plain", on="n2")
     world.add(*small_pool(), driver_class(), node("n1"), node("n2"), slices, old, held, plain)
     assert "no new node" in told(world, with_device("a"))
-    before = looks()
+    before = world.reporter.decisions
 
     world.add(leaving(plain))
 
-    assert (world.rest().outcomes, looks()) == ((), before)
+    assert (world.rest().outcomes, world.reporter.decisions) == ((), before)
 
 
 def test_while_many_pods_leave_who_waits_is_looked_at_once_in_a_while() -> None:
@@ -107,26 +101,26 @@ def test_while_many_pods_leave_who_waits_is_looked_at_once_in_a_while() -> None:
     world.add(*small_pool(), node("n1", allocatable={"cpu": "4"}))
     world.add(*(running(f"old-{number}", "100m") for number in range(ROLLING)))
     assert "no new node" in told(world, [cpu_pod("a", "4")])
-    before, began = looks(), world.now
+    before, began = world.reporter.decisions, world.now
 
     for number in range(ROLLING):
         world.add(leaving(running(f"old-{number}", "100m")))
         world.now += 0.5
-        while not world.core.pause(world.now):
+        while not world.pause():
             world.decide()
     assert said(world.rest()) == TO_COME
 
-    assert looks() - before <= (world.now - began) / LOOK_SECONDS + 1
+    assert world.reporter.decisions - before <= (world.now - began) / CHECK_SECONDS + 1
 
 
 def test_without_node_pools_a_pod_is_looked_at_when_others_have_left_and_not_when_they_begin_to() -> None:
     world = World()
     world.add(node("n1", allocatable={"cpu": "4"}), running("old"), cpu_pod("a", "4"))
     world.rest()
-    before = looks()
+    before = world.reporter.decisions
 
     world.add(leaving(running("old")))
-    assert (world.rest().outcomes, looks()) == ((), before)
+    assert (world.rest().outcomes, world.reporter.decisions) == ((), before)
 
     world.remove(running("old"))
     assert [one.node for one in world.rest().outcomes if isinstance(one, Assignment)] == ["n1"]

@@ -4,7 +4,7 @@ import pytest
 
 from dra_operating.planning import World, pods_of, said
 from dra_operating.supply import instance_type, node_pool
-from dra_operator.provisioning import REPLAN_SECONDS
+from dra_scheduling.cycle.provision import REPLAN_SECONDS
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.testing import (
     GPU_DRIVER,
@@ -41,7 +41,7 @@ def test_a_device_that_comes_where_new_nodes_reach_it_has_one_made_soon(world: W
 
     world.add(resource_slice("net", devices(1)))
 
-    (order,) = world.rest().orders
+    (order,) = world.rest().node_claims
     assert pods_of(order) == ["a"]
     assert world.now - began < 2 * REPLAN_SECONDS
 
@@ -53,7 +53,7 @@ def test_a_device_that_is_free_again_where_new_nodes_reach_it_has_one_made_soon(
 
     world.remove(HELD)
 
-    (order,) = world.rest().orders
+    (order,) = world.rest().node_claims
     assert pods_of(order) == ["a"]
     assert world.now - began < 2 * REPLAN_SECONDS
 
@@ -63,5 +63,5 @@ def test_a_device_of_another_node_changes_nothing_for_new_ones(world: World) -> 
 
     world.add(resource_slice("s1", devices(1), node="n1"))
 
-    assert world.rest().orders == ()
-    assert world.core.pause(world.now) > 2 * REPLAN_SECONDS
+    assert world.rest().node_claims == ()
+    assert world.pause() > 2 * REPLAN_SECONDS

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from dra_operating.planning import World, names, pods_of, said
 from dra_operating.supply import cpu_pod, instance_type, node_pool
-from dra_operator.provisioning import ARRIVAL_SECONDS
 from dra_scheduling.basics.times import time_of
+from dra_scheduling.cycle.nodeclaim_tracker import ARRIVAL_SECONDS
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.state.assignments import Unschedulable
 
@@ -33,9 +33,9 @@ def told_to_wait() -> World:
 def waited(world: World, start: float) -> tuple[float, list[str]]:
     """How long it takes until something is made, and for whom."""
     for _ in range(100):
-        if orders := world.decide().orders:
+        if orders := world.decide().node_claims:
             return world.now - start, [name for order in orders for name in pods_of(order)]
-        world.now += world.core.pause(world.now)
+        world.now += world.pause()
     return world.now - start, []
 
 
@@ -54,7 +54,7 @@ def test_a_type_that_is_gone_by_then_wakes_nobody() -> None:
     world.remove(resting(world, 2, 3))
     world.rest()
 
-    assert world.core.pause(world.now) > ARRIVAL_SECONDS
+    assert world.pause() > ARRIVAL_SECONDS
     world.now += 3 * MINUTE
     assert names(world.decide()) == []
 

@@ -1,7 +1,6 @@
 """Devices are warm for a while after they became free."""
 
-from dra_operating.clock import ManualClock
-from dra_operator.cooldown import RecentlyFree
+from dra_scheduling.cycle.cooldown_timers import CooldownTimers
 from dra_scheduling.model.ids import DeviceID
 
 SECONDS = 30.0
@@ -9,35 +8,33 @@ FIRST, SECOND = (DeviceID("gpu.example.com", "n1", name) for name in ("gpu-0", "
 
 
 def test_a_device_is_warm_until_its_time_is_over() -> None:
-    clock = ManualClock()
-    cooldown = RecentlyFree(clock, SECONDS)
+    cooldown = CooldownTimers(SECONDS)
     cooldown.let_go(FIRST)
-    clock.advance(SECONDS / 2)
+    cooldown.advance(SECONDS / 2)
     cooldown.let_go(SECOND)
     assert cooldown
     assert FIRST in cooldown
-    clock.advance(SECONDS / 2)
+    cooldown.advance(SECONDS)
     assert cooldown
     assert FIRST not in cooldown
     assert SECOND in cooldown
-    clock.advance(SECONDS / 2)
+    cooldown.advance(1.5 * SECONDS)
     assert not cooldown
     assert SECOND not in cooldown
 
 
 def test_a_device_that_becomes_free_again_is_warm_for_the_whole_time() -> None:
-    clock = ManualClock()
-    cooldown = RecentlyFree(clock, SECONDS)
+    cooldown = CooldownTimers(SECONDS)
     cooldown.let_go(FIRST)
-    clock.advance(SECONDS / 2)
+    cooldown.advance(SECONDS / 2)
     cooldown.let_go(SECOND)
     cooldown.let_go(FIRST)
-    clock.advance(SECONDS / 2)
+    cooldown.advance(SECONDS)
     assert cooldown
     assert FIRST in cooldown
 
 
 def test_without_a_cooldown_every_free_device_is_as_good_as_any_other() -> None:
-    cooldown = RecentlyFree(ManualClock(), 0)
+    cooldown = CooldownTimers(0)
     cooldown.let_go(FIRST)
     assert not cooldown

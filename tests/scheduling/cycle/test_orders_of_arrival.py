@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from dra_operating.core import pause
 from dra_operating.supply import cpu_pod, instance_type, node_pool
-from dra_operator.cycle import Changed, Lead, SchedulerCore
-from dra_operator.provisioning import PlanSettings, Provisioner
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle.queue import SchedulingQueue
+from dra_scheduling.cycle.events import LeadershipChanged, ObjectChanged
+from dra_scheduling.cycle.plan_batch import PlanSettings
+from dra_scheduling.cycle.scheduler import Scheduler
+from dra_scheduling.cycle.scheduler_state import SchedulerSettings
 from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import claim, container, devices, driver_class, node, pod, request, resource_slice
 from dra_scheduling.wire import KubernetesObject
@@ -34,16 +35,15 @@ WORLDS: dict[str, tuple[KubernetesObject, ...]] = {
 
 def is_served(objects: Sequence[KubernetesObject]) -> bool:
     """Whether the one pod gets a node, now or to come, when all that can be is decided after each object."""
-    now, cluster = 1_767_225_600.0, Cluster()
-    provisioner = Provisioner(cluster, PlanSettings(), lambda: 0.0)
-    core = SchedulerCore(cluster, SchedulingQueue(), cycle_pods=10, provisioner=provisioner)
-    core.take_in(Lead(is_leading=True), now)
+    now = 1_767_225_600.0
+    core = Scheduler(SchedulerSettings(cycle_pods=10, plan=PlanSettings()))
+    core.observe(LeadershipChanged(is_leading=True), now)
     for value in objects:
-        core.take_in(Changed(value), now)
-        while (pause := core.pause(now)) <= SOON:
-            now += pause
+        core.observe(ObjectChanged(value), now)
+        while (seconds := pause(core, now)) <= SOON:
+            now += seconds
             plans = core.decide(now)
-            if plans.orders or any(isinstance(one, Assignment) for one in plans.outcomes):
+            if plans.node_claims or any(isinstance(one, Assignment) for one in plans.outcomes):
                 return True
     return False
 

@@ -5,7 +5,7 @@ import pytest
 
 from dra_operating.planning import POOL_LABEL, World, pods_of, said
 from dra_operating.supply import cpu_pod, instance_type, node_pool
-from dra_operator.provisioning import OVERDUE_SECONDS
+from dra_scheduling.cycle.provision import OVERDUE_SECONDS
 from dra_scheduling.model.pods import NodeSpec, Pod
 from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import container, node, pod
@@ -29,7 +29,7 @@ def test_a_pod_waits_for_room_that_is_about_to_be_free(world: World) -> None:
 
     plans = world.rest()
 
-    assert (plans.orders, said(plans)) == ((), "waits for the pods that are being deleted on node n1")
+    assert (plans.node_claims, said(plans)) == ((), "waits for the pods that are being deleted on node n1")
     world.remove(leaving("old", ""))
     assert [getattr(one, "node", "") for one in world.rest().outcomes] == ["n1"]
 
@@ -37,7 +37,7 @@ def test_a_pod_waits_for_room_that_is_about_to_be_free(world: World) -> None:
 def test_a_pod_does_not_wait_for_one_that_hangs_while_it_ends(world: World) -> None:
     world.add(node("n1", allocatable={"cpu": "4"}), leaving("hung", "2025-12-31T23:00:00Z"), cpu_pod("a", "4"))
 
-    (order,) = world.rest().orders
+    (order,) = world.rest().node_claims
 
     assert pods_of(order) == ["a"]
 
@@ -47,17 +47,17 @@ def test_room_that_a_pod_waits_for_is_not_promised_to_another(world: World) -> N
     world.rest()
     world.add(cpu_pod("b", "4"))
 
-    (order,) = world.rest().orders
+    (order,) = world.rest().node_claims
 
     assert pods_of(order) == ["b"]
 
 
 def test_a_pod_waits_only_so_long_for_room_that_does_not_come(world: World) -> None:
     world.add(node("n1", allocatable={"cpu": "4"}), leaving("going", "2026-01-01T00:00:01Z"), cpu_pod("a", "4"))
-    assert world.rest().orders == ()
+    assert world.rest().node_claims == ()
     world.now += OVERDUE_SECONDS + 2
 
-    (order,) = world.rest().orders
+    (order,) = world.rest().node_claims
 
     assert pods_of(order) == ["a"]
 
@@ -66,7 +66,7 @@ def test_a_node_is_the_pods_that_it_was_made_for_before_its_node_claim_names_it(
     world.add(node("n1", allocatable={"cpu": "4"}), leaving("going", "2026-01-01T00:00:30Z"), cpu_pod("a", "4"))
     world.rest()
     world.add(cpu_pod("b", "4"))
-    (order,) = world.rest().orders
+    (order,) = world.rest().node_claims
     claim = world.show(world.settle(order), provider_id="machine")
     labels = POOL_LABEL | {"karpenter.sh/initialized": "true"}
     come = node(claim.name, labels=labels, allocatable={"cpu": "4"})

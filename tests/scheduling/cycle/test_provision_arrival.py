@@ -4,10 +4,11 @@ import msgspec
 import pytest
 
 from dra_operating.supply import cpu_pod, instance_type, node_pool
-from dra_operator.cycle import Changed, Lead, Ordered, SchedulerCore
-from dra_operator.provisioning import ARRIVAL_SECONDS, PlanSettings, Provisioner
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle.queue import SchedulingQueue
+from dra_scheduling.cycle.events import LeadershipChanged, NodeClaimWrite, ObjectChanged, WriteResult
+from dra_scheduling.cycle.nodeclaim_tracker import ARRIVAL_SECONDS
+from dra_scheduling.cycle.plan_batch import PlanSettings
+from dra_scheduling.cycle.scheduler import Scheduler
+from dra_scheduling.cycle.scheduler_state import SchedulerSettings
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
 from dra_scheduling.state.assignments import Assignment
@@ -19,33 +20,31 @@ LABELS = {"karpenter.sh/nodepool": "general", "karpenter.sh/initialized": "true"
 
 
 @pytest.fixture
-def core() -> SchedulerCore:
+def core() -> Scheduler:
     """A scheduler that has had a node made for a pod."""
-    cluster = Cluster()
-    provisioner = Provisioner(cluster, PlanSettings(), lambda: 0.0)
-    core = SchedulerCore(cluster, SchedulingQueue(), cycle_pods=10, provisioner=provisioner)
-    core.take_in(Lead(is_leading=True), BEGIN)
+    core = Scheduler(SchedulerSettings(cycle_pods=10, plan=PlanSettings()))
+    core.observe(LeadershipChanged(is_leading=True), BEGIN)
     for value in (node_pool(), instance_type(), cpu_pod("a")):
-        core.take_in(Changed(value), BEGIN)
+        core.observe(ObjectChanged(value), BEGIN)
     return core
 
 
-def initialized(core: SchedulerCore) -> NodeClaim:
+def initialized(core: Scheduler) -> NodeClaim:
     """The NodeClaim of the pod, which says that its node is initialized; nobody has seen the node."""
     core.decide(BEGIN)
-    (order,) = core.decide(PLANNED).orders
+    (order,) = core.decide(PLANNED).node_claims
     status = NodeClaimStatus(node_name="n", conditions=(Condition(type="Initialized", status="True"),))
     for claim in (order.claim, msgspec.structs.replace(order.claim, status=status)):
-        core.take_in(Changed(claim), PLANNED)
-    core.take_in(Ordered(order.claim.name, is_written=True), PLANNED)
+        core.observe(ObjectChanged(claim), PLANNED)
+    core.observe(NodeClaimWrite(order.claim.name, WriteResult.DONE), PLANNED)
     return order.claim
 
 
-def test_a_pod_waits_for_its_node_to_be_seen_and_has_no_second_one_made(core: SchedulerCore) -> None:
+def test_a_pod_waits_for_its_node_to_be_seen_and_has_no_second_one_made(core: Scheduler) -> None:
     initialized(core)
     for pause in (0.0, 1.0, ARRIVAL_SECONDS - 1.0):
-        assert core.decide(PLANNED + pause).orders == ()
-    core.take_in(Changed(node("n", labels=LABELS, allocatable={"cpu": "8"})), PLANNED + ARRIVAL_SECONDS - 1.0)
+        assert core.decide(PLANNED + pause).node_claims == ()
+    core.observe(ObjectChanged(node("n", labels=LABELS, allocatable={"cpu": "8"})), PLANNED + ARRIVAL_SECONDS - 1.0)
 
     (outcome,) = core.decide(PLANNED + ARRIVAL_SECONDS).outcomes
 
@@ -53,11 +52,11 @@ def test_a_pod_waits_for_its_node_to_be_seen_and_has_no_second_one_made(core: Sc
     assert outcome.node == "n"
 
 
-def test_a_node_that_does_not_come_is_not_waited_for_any_longer(core: SchedulerCore) -> None:
+def test_a_node_that_does_not_come_is_not_waited_for_any_longer(core: Scheduler) -> None:
     first = initialized(core)
     core.decide(PLANNED)
     core.decide(PLANNED + ARRIVAL_SECONDS)
 
-    (order,) = core.decide(PLANNED + ARRIVAL_SECONDS + 1.0).orders
+    (order,) = core.decide(PLANNED + ARRIVAL_SECONDS + 1.0).node_claims
 
     assert order.claim.name != first.name

@@ -1,47 +1,26 @@
-import queue
-import threading
-from typing import Self
-
 import msgspec
 import pytest
 
-from dra_controlplane.waiting import wait_until
-from dra_operating.core import ToldCore
+from dra_operating.core import LateAtFirst, ToldCore
 from dra_operating.objects import at, bind_request
-from dra_operator.cycle import (
-    Calls,
-    CycleThread,
-    Lead,
-    Level,
-    SchedulerCore,
-    Stop,
-    Unwritten,
-    Written,
-)
-from dra_operator.metrics import REGISTRY
-from dra_operator.provisioning import Plans
-from dra_scheduling.allocation.search_budget import SearchBudget
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle.allocate import NewBudget, by_steps
+from dra_scheduling.allocation.search_budget import SECONDS_PER_POD
 from dra_scheduling.cycle.allocate import bind_request as decided
-from dra_scheduling.cycle.queue import SchedulingQueue
-from dra_scheduling.disruption import Step
+from dra_scheduling.cycle.deadlines import NO_DEADLINES, SearchDeadlines
+from dra_scheduling.cycle.events import BindRequestWrite, LeadershipChanged, WriteResult
+from dra_scheduling.cycle.scheduler import Scheduler
+from dra_scheduling.cycle.scheduler_state import SchedulerSettings
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
 from dra_scheduling.model.device_taint_rules import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
-from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.node_selectors import Taint
-from dra_scheduling.model.pods import Node, Pod
-from dra_scheduling.state.assignments import Assignment, Nominated, Outcome, Unschedulable
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.testing import (
-    allocated,
-    claim,
     container,
     devices,
     driver_class,
     node,
     pod,
-    request,
     resource_slice,
 )
 
@@ -55,13 +34,12 @@ def gpu_pod(name: str, count: int = 1) -> Pod:
 class World(ToldCore):
     """A scheduler core with a cluster that a test fills."""
 
-    def __init__(self, cycle_pods: int = 100, new_budget: NewBudget = by_steps) -> None:
-        core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=cycle_pods, new_budget=new_budget)
-        super().__init__(core, now=100.0)
+    def __init__(self, cycle_pods: int = 100, deadlines: SearchDeadlines = NO_DEADLINES) -> None:
+        super().__init__(Scheduler(SchedulerSettings(cycle_pods=cycle_pods), deadlines=deadlines), now=100.0)
 
     def decide(self) -> list[tuple[str, str]]:
         """The pods decided about, each with its node or nothing."""
-        return [(one.pod.metadata.name, getattr(one, "node", "")) for one in self.core.decide(self.now).outcomes]
+        return [(one.pod.metadata.name, getattr(one, "node", "")) for one in self.scheduler.decide(self.now).outcomes]
 
     def gpu_node(self, name: str, count: int = 1) -> None:
         self.add(node(name), resource_slice(f"slice-{name}", devices(count), node=name))
@@ -71,6 +49,10 @@ class World(ToldCore):
 @pytest.fixture
 def world() -> World:
     return World()
+
+
+def not_written(pod: Pod) -> BindRequestWrite:
+    return BindRequestWrite(pod.key, pod.metadata.uid, WriteResult.LOST)
 
 
 def failed(request: BindRequest, attempts: int, time: str) -> BindRequest:
@@ -87,12 +69,12 @@ def test_a_pod_is_decided_about_once(world: World) -> None:
 
 
 def test_a_replica_that_does_not_lead_decides_nothing(world: World) -> None:
-    world.core.take_in(Lead(is_leading=False), world.now)
+    world.scheduler.observe(LeadershipChanged(is_leading=False), world.now)
     world.gpu_node("n1")
     world.add(gpu_pod("p"))
     assert world.decide() == []
 
-    world.core.take_in(Lead(is_leading=True), world.now)
+    world.scheduler.observe(LeadershipChanged(is_leading=True), world.now)
 
     assert world.decide() == [("p", "n1")]
 
@@ -131,14 +113,13 @@ def test_a_pod_waits_until_a_rule_against_its_devices_goes(world: World) -> None
 
 
 def test_a_pod_whose_time_is_up_pauses_and_holds_up_nobody() -> None:
-    budgets = [SearchBudget(is_late=lambda: True), SearchBudget(), SearchBudget()]
-    world = World(new_budget=lambda: budgets.pop(0))
+    world = World(deadlines=LateAtFirst(SECONDS_PER_POD))
     world.gpu_node("n1", 2)
     world.add(gpu_pod("a"), gpu_pod("b"))
-    assert world.decide() == [("a", ""), ("b", "n1")]
+    assert world.decide() == [("b", "n1"), ("a", "")]
     assert world.decide() == []
 
-    world.now += world.core.pause(world.now)
+    world.now += world.pause()
 
     assert world.decide() == [("a", "n1")]
 
@@ -161,7 +142,7 @@ def test_a_decision_that_could_not_be_written_is_made_again_after_a_pause(world:
     world.gpu_node("n1")
     world.add(gpu_pod("p"))
     world.decide()
-    world.core.take_in(Unwritten(gpu_pod("p")), world.now)
+    world.scheduler.observe(not_written(gpu_pod("p")), world.now)
     assert world.decide() == []
 
     world.now += 1
@@ -174,7 +155,7 @@ def test_the_device_of_a_decision_that_could_not_be_written_is_free_for_others(w
     world.add(gpu_pod("a"), gpu_pod("b"))
     world.decide()
 
-    world.core.take_in(Unwritten(gpu_pod("a")), world.now)
+    world.scheduler.observe(not_written(gpu_pod("a")), world.now)
 
     assert world.decide() == [("b", "n1")]
 
@@ -230,7 +211,7 @@ def test_decisions_are_not_made_faster_than_they_are_written() -> None:
     made = [*world.decide(), *world.decide(), *world.decide()]
     assert len(made) == 4
 
-    world.core.take_in(Written("uid-default-p0"), world.now)
+    world.scheduler.observe(BindRequestWrite(gpu_pod("p0").key, "uid-default-p0", WriteResult.DONE), world.now)
 
     assert len(world.decide()) == 1
 
@@ -251,83 +232,7 @@ def test_a_pod_that_makes_a_decision_fail_harms_no_other(world: World) -> None:
     world.add(gpu_pod("a"), msgspec.structs.replace(poisoned, spec=spec), gpu_pod("z"))
 
     assert world.decide() == [("a", "n1"), ("z", "n1")]
-    assert world.core.pause(world.now) == 1.0
-
-
-class Scheduling:
-    """A running thread, and what it called."""
-
-    def __init__(self) -> None:
-        self.outcomes: queue.SimpleQueue[Plans] = queue.SimpleQueue()
-        self.steps: queue.SimpleQueue[tuple[Step, ...]] = queue.SimpleQueue()
-        self.failures: list[BaseException] = []
-        self.questions = threading.Semaphore(0)
-        calls = Calls(
-            ask_level=self.questions.release,
-            deliver=self.outcomes.put,
-            disrupt=self.steps.put,
-            failed=self.failures.append,
-        )
-        core = SchedulerCore(Cluster(), SchedulingQueue(), cycle_pods=10)
-        self.thread = CycleThread(core, clock=lambda: 100.0, calls=calls)
-        self.thread.inbox.put(Lead(is_leading=True))
-
-    def __enter__(self) -> Self:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.thread.inbox.put(Stop())
-        self.thread.join(timeout=60)
-        assert not self.thread.is_alive()
-
-    def outcome(self) -> Outcome | Nominated:
-        """Waits until the thread asks whether all is read, says so, and returns what it decides."""
-        assert self.questions.acquire(timeout=60)
-        self.thread.inbox.put(Level())
-        (outcome,) = self.outcomes.get(timeout=60).outcomes
-        return outcome
-
-
-def test_the_thread_takes_in_and_decides() -> None:
-    with Scheduling() as scheduling:
-        scheduling.thread.changed(node("n1"))
-        scheduling.thread.changed(pod("p"))
-
-        outcome = scheduling.outcome()
-
-    assert isinstance(outcome, Assignment)
-    assert (outcome.node, scheduling.failures) == ("n1", [])
-
-
-def test_nothing_is_decided_before_the_rest_of_the_news_was_read() -> None:
-    with Scheduling() as scheduling:
-        scheduling.thread.changed(pod("p"))
-        assert scheduling.questions.acquire(timeout=60)
-
-        scheduling.thread.changed(node("n1"))
-        scheduling.thread.inbox.put(Level())
-        (outcome,) = scheduling.outcomes.get(timeout=60).outcomes
-
-    assert isinstance(outcome, Assignment)
-
-
-def test_an_object_that_cannot_be_taken_in_does_not_end_the_thread() -> None:
-    with Scheduling() as scheduling:
-        scheduling.thread.changed(Node(metadata=None))  # type: ignore[arg-type]
-        scheduling.thread.changed(pod("p"))
-
-        outcome = scheduling.outcome()
-
-    assert isinstance(outcome, Unschedulable)
-    assert scheduling.failures == []
-
-
-def test_the_figures_follow_the_news_where_there_is_nothing_to_decide() -> None:
-    with Scheduling() as scheduling:
-        scheduling.thread.changed(allocated(claim("c", request()), DeviceID("d", "n1", "gpu-0")))
-
-        wait_until(lambda: REGISTRY.get_sample_value("dra_devices_held") == 1, "the ledger's figure to follow")
+    assert world.pause() == 1.0
 
 
 def test_what_was_decided_is_written_with_the_pods_uid() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from dra_operating.planning import World
 from dra_operating.supply import cpu_pod, instance_type, node_pool
-from dra_operator.cycle import Lead
+from dra_scheduling.cycle.events import LeadershipChanged
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, nominees_of, nominees_text
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
 from dra_scheduling.testing import node
@@ -35,8 +35,8 @@ def another(claim: NodeClaim, created: str, provider_id: str = "") -> NodeClaim:
 
 def taken_back(world: World) -> list[str]:
     doubles: list[str] = []
-    while not world.core.pause(world.now):
-        doubles += [one.name for one in world.decide().doubles]
+    while not world.pause():
+        doubles += [one.name for one in world.decide().withdrawn]
     return doubles
 
 
@@ -62,7 +62,7 @@ def test_one_that_some_pod_waits_for_alone_stays(world: World) -> None:
     first = world.nominate("a")
     world.add(at(first, EARLIER))
     world.add(cpu_pod("b", "8"))
-    (order,) = world.rest().orders
+    (order,) = world.rest().node_claims
     second = at(world.settle(order), LATER)
     both = nominees_text((*nominees_of(first), *nominees_of(second)))
     meta = msgspec.structs.replace(second.metadata, annotations={NOMINATED_PODS: both})
@@ -94,10 +94,10 @@ def test_a_trial_takes_nothing_back(world: World) -> None:
 
 def test_only_the_replica_that_leads_takes_back(world: World) -> None:
     claim = world.nominate("a")
-    world.core.take_in(Lead(is_leading=False), world.now)
+    world.scheduler.observe(LeadershipChanged(is_leading=False), world.now)
     world.add(at(claim, EARLIER), another(claim, LATER))
     assert taken_back(world) == []
 
-    world.core.take_in(Lead(is_leading=True), world.now)
+    world.scheduler.observe(LeadershipChanged(is_leading=True), world.now)
 
     assert taken_back(world) == ["general-double"]
