@@ -15,6 +15,7 @@ from dra_simulator.problems import InputProblem, UnusableInputError
 COMMANDS = {
     "simulate": "dra_simulator.commands:run_simulate",
     "check": "dra_simulator.commands:run_check",
+    "replay": "dra_simulator.replay:run_replay",
     "explain": "dra_simulator.live:run_explain",
     "devices": "dra_simulator.live:run_devices",
     "claims": "dra_simulator.live:run_claims",

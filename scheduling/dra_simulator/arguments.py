@@ -26,10 +26,15 @@ examples:
 exit codes: 0 no error found (warnings do not count); 1 an error found; 2 input cannot be used
 """
 LIVE_EPILOG = "Reads the cluster of the kubeconfig or, inside of a cluster, of the service account; changes nothing."
-LATER = {
-    "evict": "allow victims (not in this release)",
-    "queues": "queues with their fair shares (not in this release)",
-}
+REPLAY_EXAMPLES = """\
+examples:
+  DRA_RECORD=/tmp/recordings dra-operator          the operator records what it observes and decides
+  dra replay /tmp/recordings/*.jsonl
+
+exit codes: 0 every decision is the same; 1 a decision differs; 2 a file cannot be used
+"""
+LATER = ("evict", "queues")
+"""Words of parts that are not built yet: they are not in the help, and end with 2."""
 
 
 class _Version(argparse.Action):
@@ -58,6 +63,7 @@ def parser(program: str) -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_simulate(commands)
     _add_check(commands)
+    _add_replay(commands)
     _add_live(commands)
     return top
 
@@ -89,7 +95,7 @@ def _add_simulate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
         default=[],
         help="tell what would become of the pods of this node if it went away (may be repeated)",
     )
-    simulate.add_argument("--evict", action=argparse.BooleanOptionalAction, default=False, help=LATER["evict"])
+    simulate.add_argument("--evict", action=argparse.BooleanOptionalAction, default=False, help=argparse.SUPPRESS)
 
 
 def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -104,6 +110,18 @@ def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     _add_gates(check)
 
 
+def _add_replay(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    replay = commands.add_parser(
+        "replay",
+        help="replay a recording of the operator and compare its decisions",
+        description="Replays recordings of the operator (DRA_RECORD) and says where a decision differs.",
+        epilog=REPLAY_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    replay.add_argument("paths", metavar="FILE", nargs="+", help="a recording, as JSON lines or compressed (.gz)")
+    _add_output(replay)
+
+
 def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     explain = commands.add_parser(
         "explain", help="tell why a pod of the cluster waits, node by node", epilog=LIVE_EPILOG
@@ -114,7 +132,7 @@ def _add_live(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     devices = commands.add_parser("devices", help="list the cluster's devices and who has them", epilog=LIVE_EPILOG)
     claims = commands.add_parser("claims", help="list the cluster's claims and what they have", epilog=LIVE_EPILOG)
     dump = commands.add_parser("dump", help="print everything a cycle sees, for dra simulate", epilog=LIVE_EPILOG)
-    queues = commands.add_parser("queues", help=LATER["queues"], epilog=LIVE_EPILOG)
+    queues = commands.add_parser("queues", epilog=LIVE_EPILOG)
     nodeclaims = commands.add_parser(
         "nodeclaims", help="list NodeClaims with what each waits for, or tell all about one", epilog=LIVE_EPILOG
     )

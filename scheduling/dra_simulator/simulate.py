@@ -1,22 +1,23 @@
 """The scheduler played on a world: all pending pods, decided one after the other, and nodes planned for the rest."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
 
 import msgspec
 
 from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.cluster import DEFAULT_SCHEDULER_NAME
 from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.provisioning import Nomination
-from dra_scheduling.state.assignments import Assignment, OutOfBudget, Unschedulable, Waiting
+from dra_scheduling.state.assignments import Assignment, Nominated, OutOfBudget, Unschedulable, Waiting
 from dra_scheduling.wire import KubernetesObject, key_of
 from dra_simulator.complete import World
 from dra_simulator.launch.made_up_provider import Catalogue, Provider
-from dra_simulator.launch.rounds import Rounds, Watcher
+from dra_simulator.launch.played_cluster import HORIZON_SECONDS, PlayedCluster, Watcher, nomination_of
 
 Left = Unschedulable | Waiting | OutOfBudget
 
@@ -64,43 +65,44 @@ def simulate(
 
     Searches end by steps alone, by no clock, so that the same world has the same outcome on every machine.
     """
-    cluster = cluster_of(world, whose, features)
-    rounds = Rounds(cluster, watchers, world.now)
-    rounds.run()
+    played = PlayedCluster(_objects(world, whose), features, watchers, world.now)
+    played.run()
     if nodes is Nodes.LAUNCHED:
-        provider = Provider(cluster, Catalogue(cluster), world.of(ResourceSlice), world.now)
-        while rounds.launch(provider):
-            rounds.run()
-    outcomes = [outcome for _, outcome in sorted(rounds.outcomes.items())]
-    nominations = tuple(nomination for _, nomination in sorted(rounds.nominations.items()))
-    waiting = {nomination.pod.key for nomination in nominations}
-    everything = (*world.objects, *rounds.arrived)
+        provider = Provider(played.cluster, Catalogue(played.cluster), world.of(ResourceSlice), world.now)
+        while played.launch(provider):
+            played.run(HORIZON_SECONDS)
+    outcomes = [outcome for _, outcome in sorted(played.outcomes.items())]
+    everything = (*world.objects, *played.arrived)
+    held = played.cluster.ledger.held.values()
     return Simulation(
         assignments=tuple(outcome for outcome in outcomes if isinstance(outcome, Assignment)),
-        nominations=nominations,
-        pending=tuple(
-            outcome for outcome in outcomes if not isinstance(outcome, Assignment) and outcome.pod.key not in waiting
-        ),
-        node_claims=rounds.node_claims,
-        cluster=cluster,
+        nominations=tuple(nomination_of(outcome) for outcome in outcomes if isinstance(outcome, Nominated)),
+        pending=tuple(outcome for outcome in outcomes if isinstance(outcome, Left)),
+        node_claims=played.node_claims,
+        cluster=played.cluster,
         pods=_number_of(Pod, everything),
         nodes=_number_of(Node, everything),
-        steps=rounds.steps,
+        steps=played.steps,
         published=_published(value for value in everything if isinstance(value, ResourceSlice)),
-        allocated=frozenset(device for held in cluster.ledger.held.values() for device in held.everything),
+        allocated=frozenset(device for one in held for device in one.everything),
     )
 
 
 def cluster_of(world: World, whose: Whose = Whose.OURS, features: Features = DEFAULT_FEATURES) -> Cluster:
     """Return the world as the scheduler sees it; other schedulers' pods become ours where everybody's are wanted."""
     cluster = Cluster(features=features)
+    for value in _objects(world, whose):
+        cluster.apply(value)
+    return cluster
+
+
+def _objects(world: World, whose: Whose) -> Iterator[KubernetesObject]:
     for value in world.objects:
         if whose is Whose.EVERYBODYS and isinstance(value, Pod):
-            spec = msgspec.structs.replace(value.spec, scheduler_name=cluster.scheduler_name)
-            cluster.apply(msgspec.structs.replace(value, spec=spec))
+            spec = msgspec.structs.replace(value.spec, scheduler_name=DEFAULT_SCHEDULER_NAME)
+            yield msgspec.structs.replace(value, spec=spec)
         else:
-            cluster.apply(value)
-    return cluster
+            yield value
 
 
 def _number_of(kind: type[KubernetesObject], objects: Iterable[KubernetesObject]) -> int:

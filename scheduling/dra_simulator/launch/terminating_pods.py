@@ -5,27 +5,24 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle.events import ObjectChanged, ObjectRemoved
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimStatus
-from dra_scheduling.model.pods import Pod
 
 
-def let_go(cluster: Cluster) -> bool:
-    """Let the pods that are being deleted be gone, and their claims with them; return whether there were any.
+def endings(cluster: Cluster) -> tuple[ObjectChanged | ObjectRemoved, ...]:
+    """Return what happens when the pods that are being deleted are gone.
 
     A claim that was made for such a pod goes, too. Of others they are no consumers any more, and one without consumers
     gives its devices back.
     """
     leaving = tuple(pod for pod in cluster.placements.pods.values() if pod.metadata.is_deleting)
     uids = frozenset(pod.metadata.uid for pod in leaving)
-    for pod in leaving:
-        cluster.remove(Pod, pod.key)
-    for claim in tuple(_concerned(cluster, uids)):
-        owner = claim.metadata.controller
-        if owner is not None and owner.uid in uids:
-            cluster.remove(ResourceClaim, claim.key)
-        else:
-            cluster.apply(_without(claim, uids))
-    return bool(leaving)
+    return (*map(ObjectRemoved, leaving), *(_end_of(claim, uids) for claim in _concerned(cluster, uids)))
+
+
+def _end_of(claim: ResourceClaim, uids: frozenset[str]) -> ObjectChanged | ObjectRemoved:
+    owner = claim.metadata.controller
+    return ObjectRemoved(claim) if owner is not None and owner.uid in uids else ObjectChanged(_without(claim, uids))
 
 
 def _concerned(cluster: Cluster, uids: frozenset[str]) -> Iterator[ResourceClaim]:
