@@ -9,7 +9,7 @@ from dra_scheduling.allocation.allocation_refusals import not_in_time
 from dra_scheduling.allocation.allocation_results import allocation
 from dra_scheduling.allocation.claim_query import ClaimQuery, NodeDevices
 from dra_scheduling.allocation.claim_requests import ParsedClaim
-from dra_scheduling.allocation.cooldown import without_warm
+from dra_scheduling.allocation.cooldown import avoid_cooldown
 from dra_scheduling.allocation.deadline import IsLate, never
 from dra_scheduling.allocation.prioritized_list import choose
 from dra_scheduling.allocation.search_reporter import Reporter
@@ -100,7 +100,7 @@ def fulfil(query: ClaimQuery, node: NodePlace, pools: PoolIndex, ledger: Ledger)
         kept = _kept_on(board, reached, sight)
         picks = tuple(unpacked(mask, kept) for mask in picks)
     if ledger.cooldown:
-        picks = without_warm(query, found.choice, picks, board, ledger.cooldown)
+        picks = avoid_cooldown(query, found.choice, picks, board, ledger.cooldown)
     return _written(query, found, picks, board, node.name)
 
 

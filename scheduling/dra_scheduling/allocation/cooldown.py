@@ -1,4 +1,4 @@
-"""Devices that somebody had a moment ago are left to cool down where others would do as well.
+"""Devices in cool-down are given out only where no equivalent device is free.
 
 The API calls a device free as soon as no claim names it. On the node its last user may still be there: after a forced
 deletion, or while a driver has not unprepared it (dra-driver-nvidia-gpu issue 1162).
@@ -16,44 +16,44 @@ from dra_scheduling.devices.ledger import Cooldown
 from dra_scheduling.model.ids import DeviceID
 
 
-def without_warm(
+def avoid_cooldown(
     query: ClaimQuery, choice: tuple[int, ...], picks: tuple[int, ...], board: SearchSpace, cooldown: Cooldown
 ) -> tuple[int, ...]:
-    """Return the picks with others in the place of warm devices, as far as the same pool has free ones that are alike.
+    """Return the picks with equivalent free devices of the same pool in place of those in cool-down, where there are any.
 
-    Alike are devices that the same wishes may have and that agree in every attribute a constraint compares. Those that
-    are shared, draw from counters, or come with admin access stay: another one would draw something else.
+    Equivalent are devices that the same requests may have and that agree in every attribute a constraint compares.
+    Those that are shared, draw from counters, or come with admin access stay: another one would draw something else.
     """
     taken, found = reduce(or_, picks, 0), list(picks)
     mine = [place for place, number in enumerate(choice) if not query.asks[place][number].alternative.is_admin]
     for offset, pool, _ in board.pools:
         plain = pool.everything & ~(pool.shareable | pool.profile.consumers | pool.profile.sharers)
         for place in mine:
-            for warm in members(found[place] >> offset & plain):
-                if _id(pool, warm) not in cooldown:
+            for picked in members(found[place] >> offset & plain):
+                if _id(pool, picked) not in cooldown:
                     continue
-                alike = _alike(query, board, offset + warm) & ~taken
-                others = members(alike >> offset & plain)
-                cold = next((one for one in others if _can_replace(pool, one, warm, cooldown)), None)
-                if cold is not None:
-                    change = (1 << warm | 1 << cold) << offset
+                equivalent = _equivalent(query, board, offset + picked) & ~taken
+                others = members(equivalent >> offset & plain)
+                spare = next((one for one in others if _can_replace(pool, one, picked, cooldown)), None)
+                if spare is not None:
+                    change = (1 << picked | 1 << spare) << offset
                     found[place] ^= change
                     taken ^= change
     return tuple(found)
 
 
-def _alike(query: ClaimQuery, board: SearchSpace, number: int) -> int:
-    bit, alike = 1 << number, -1
+def _equivalent(query: ClaimQuery, board: SearchSpace, number: int) -> int:
+    bit, equivalent = 1 << number, -1
     wishes = (board.available(wish) for wish in query.wishes)
     groups = (mask for source in query.attributes for mask in board.groups(source).values())
     for side in chain(wishes, groups):
-        alike &= side if side & bit else ~side
-    return alike
+        equivalent &= side if side & bit else ~side
+    return equivalent
 
 
-def _can_replace(pool: PoolOnNode, other: int, warm: int, cooldown: Cooldown) -> bool:
-    """Whether the other device is cold, and choosing it changes nothing of what is written beside its name."""
-    return _id(pool, other) not in cooldown and _beside(pool, other) == _beside(pool, warm)
+def _can_replace(pool: PoolOnNode, other: int, picked: int, cooldown: Cooldown) -> bool:
+    """Whether the other device is not in cool-down, and choosing it changes nothing else of the result."""
+    return _id(pool, other) not in cooldown and _beside(pool, other) == _beside(pool, picked)
 
 
 def _id(pool: PoolOnNode, number: int) -> DeviceID:

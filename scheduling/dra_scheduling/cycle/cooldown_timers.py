@@ -30,7 +30,7 @@ class CooldownTimers:
         while self._until and self._until[first := next(iter(self._until))] <= self._now:
             del self._until[first]
 
-    def let_go(self, device: DeviceID) -> None:
+    def start(self, device: DeviceID) -> None:
         """Take note that nobody has the device any more."""
         self._until.pop(device, None)
         if self._seconds > 0:

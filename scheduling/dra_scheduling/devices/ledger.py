@@ -106,9 +106,9 @@ class TakenDevices:
 
 
 class Cooldown(Protocol):
-    """Devices that somebody had a moment ago: what is known of them outside the API may not be over yet."""
+    """Devices in cool-down: somebody had them a moment ago, and may still be using them on the node."""
 
-    def let_go(self, device: DeviceID) -> None:
+    def start(self, device: DeviceID) -> None:
         """Take note that nobody has the device any more."""
 
     def __len__(self) -> int:
@@ -123,8 +123,8 @@ class NoCooldown:
 
     __slots__ = ()
 
-    def let_go(self, device: DeviceID) -> None:
-        """Forget it at once."""
+    def start(self, device: DeviceID) -> None:
+        """Do nothing."""
 
     def __len__(self) -> int:
         return 0
@@ -294,7 +294,7 @@ class Ledger:
             taken.charges.pop(name, None)
             taken.uncharged.discard(name)
             if not self._is_marked:
-                self.cooldown.let_go(device)
+                self.cooldown.start(device)
         if not taken.charges and not taken.uncharged:
             del self._pools[key]
 

@@ -1,4 +1,4 @@
-"""Devices are warm for a while after they became free."""
+"""Devices are in cool-down for a while after they became free."""
 
 from dra_scheduling.cycle.cooldown_timers import CooldownTimers
 from dra_scheduling.model.ids import DeviceID
@@ -7,11 +7,11 @@ SECONDS = 30.0
 FIRST, SECOND = (DeviceID("gpu.example.com", "n1", name) for name in ("gpu-0", "gpu-1"))
 
 
-def test_a_device_is_warm_until_its_time_is_over() -> None:
+def test_a_device_cools_down_until_its_time_is_over() -> None:
     cooldown = CooldownTimers(SECONDS)
-    cooldown.let_go(FIRST)
+    cooldown.start(FIRST)
     cooldown.advance(SECONDS / 2)
-    cooldown.let_go(SECOND)
+    cooldown.start(SECOND)
     assert cooldown
     assert FIRST in cooldown
     cooldown.advance(SECONDS)
@@ -23,12 +23,12 @@ def test_a_device_is_warm_until_its_time_is_over() -> None:
     assert SECOND not in cooldown
 
 
-def test_a_device_that_becomes_free_again_is_warm_for_the_whole_time() -> None:
+def test_a_device_that_becomes_free_again_cools_down_for_the_whole_time() -> None:
     cooldown = CooldownTimers(SECONDS)
-    cooldown.let_go(FIRST)
+    cooldown.start(FIRST)
     cooldown.advance(SECONDS / 2)
-    cooldown.let_go(SECOND)
-    cooldown.let_go(FIRST)
+    cooldown.start(SECOND)
+    cooldown.start(FIRST)
     cooldown.advance(SECONDS)
     assert cooldown
     assert FIRST in cooldown
@@ -36,5 +36,5 @@ def test_a_device_that_becomes_free_again_is_warm_for_the_whole_time() -> None:
 
 def test_without_a_cooldown_every_free_device_is_as_good_as_any_other() -> None:
     cooldown = CooldownTimers(0)
-    cooldown.let_go(FIRST)
+    cooldown.start(FIRST)
     assert not cooldown

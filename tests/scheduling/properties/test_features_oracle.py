@@ -290,7 +290,7 @@ def fields_of(wish: Wanted) -> dict[str, Any]:
 
 
 def solved(world: World, warm: frozenset[DeviceID] = frozenset()) -> Allocated | Impossible | Exhausted:
-    index, ledger = PoolIndex(FEATURES), Ledger(Warm(warm))
+    index, ledger = PoolIndex(FEATURES), Ledger(CoolingDown(warm))
     for piece in slices_of(world):
         index.apply(piece)
     for number, thing in enumerate(world.things):
@@ -306,10 +306,10 @@ def solved(world: World, warm: frozenset[DeviceID] = frozenset()) -> Allocated |
     return allocate(parsed, NodePlace("n1", {}), index, ledger)
 
 
-class Warm(frozenset[DeviceID]):
+class CoolingDown(frozenset[DeviceID]):
     """Devices that somebody had a moment ago."""
 
-    def let_go(self, device: DeviceID) -> None:
+    def start(self, device: DeviceID) -> None:
         raise AssertionError(f"{device} was let go")
 
 

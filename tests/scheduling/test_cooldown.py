@@ -27,10 +27,10 @@ from kube_cel.quantity import Quantity
 ROOT = "example.com/root"
 
 
-class Warm(set[DeviceID]):
+class CoolingDown(set[DeviceID]):
     """Devices that became free and are never forgotten."""
 
-    def let_go(self, device: DeviceID) -> None:
+    def start(self, device: DeviceID) -> None:
         self.add(device)
 
 
@@ -45,7 +45,7 @@ def given(
     piece = resource_slice("n1", devices, node="n1", pool="n1")
     index = PoolIndex()
     index.apply(replace(piece, spec=replace(piece.spec, shared_counters=counters)))
-    ledger = Ledger(Warm(DeviceID(GPU_DRIVER, "n1", f"gpu-{number}") for number in warm))
+    ledger = Ledger(CoolingDown(DeviceID(GPU_DRIVER, "n1", f"gpu-{number}") for number in warm))
     parsed = parse_claim("c", spec, {GPU_DRIVER: driver_class(GPU_DRIVER)})
     assert isinstance(parsed, ParsedClaim)
     found = fulfil(ClaimQuery([parsed]), NodePlace("n1", {}), index, ledger)
@@ -103,8 +103,8 @@ def test_whoever_watches_gets_what_he_would_get_at_any_time() -> None:
     assert given([gpu(0), gpu(1)], watch, 0) == ["gpu-0"]
 
 
-def test_a_device_becomes_warm_when_nobody_has_it_any_more() -> None:
-    warm, id_ = Warm(), DeviceID(GPU_DRIVER, "n1", "gpu-0")
+def test_a_device_cools_down_when_nobody_has_it_any_more() -> None:
+    warm, id_ = CoolingDown(), DeviceID(GPU_DRIVER, "n1", "gpu-0")
     ledger = Ledger(warm)
     ledger.hold(Source("bindrequest", "b"), "c", [id_])
     ledger.hold(Source("claim", "c"), "c", [id_])
@@ -115,7 +115,7 @@ def test_a_device_becomes_warm_when_nobody_has_it_any_more() -> None:
 
 
 def test_what_a_plan_only_thought_of_stays_cold() -> None:
-    warm = Warm()
+    warm = CoolingDown()
     ledger = Ledger(warm)
     mark = ledger.mark()
     ledger.hold(Source("plan", "p"), "c", [DeviceID(GPU_DRIVER, "n1", "gpu-0")])
