@@ -28,8 +28,8 @@ exit codes: 0 no error found (warnings do not count); 1 an error found; 2 input 
 LIVE_EPILOG = "Reads the cluster of the kubeconfig or, inside of a cluster, of the service account; changes nothing."
 REPLAY_EXAMPLES = """\
 examples:
-  DRA_RECORD=/tmp/recordings dra-operator          the operator records what it observes and decides
-  dra replay /tmp/recordings/*.jsonl
+  DRA_RECORD=recordings dra-operator               the operator records what it observes and decides
+  dra replay recordings/*.jsonl
 
 exit codes: 0 every decision is the same; 1 a decision differs; 2 a file cannot be used
 """

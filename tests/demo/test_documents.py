@@ -27,7 +27,7 @@ def reason_words() -> Iterator[str]:
     sources = {path.name: path.read_text() for path in LIBRARY.rglob("*.py") if path.parent.name not in OTHERS}
     for text in sources.values():
         yield from REASON.findall(text)
-    for name in ("refusals.py", "claimchecks.py"):
+    for name in ("allocation_refusals.py", "claim_validation.py"):
         yield from CONSTANT.findall(sources[name])
 
 

@@ -19,7 +19,7 @@ from dra_scheduling.model.ids import DeviceID
 def avoid_cooldown(
     query: ClaimQuery, choice: tuple[int, ...], picks: tuple[int, ...], board: SearchSpace, cooldown: Cooldown
 ) -> tuple[int, ...]:
-    """Return the picks with equivalent free devices of the same pool in place of those in cool-down, where there are any.
+    """Return the picks with equivalent free devices of the same pool in place of those in cool-down, if there are any.
 
     Equivalent are devices that the same requests may have and that agree in every attribute a constraint compares.
     Those that are shared, draw from counters, or come with admin access stay: another one would draw something else.

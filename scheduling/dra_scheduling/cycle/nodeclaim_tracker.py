@@ -58,12 +58,9 @@ class NodeClaimTracker:
         return bool(self._doubtful)
 
     def doubt(self, claim: NodeClaim) -> None:
-        """Take note of NodeClaims that may have been made for pods which wait for an older one: this or another one."""
-        pods = (self._cluster.pod(nominee.key) for nominee in nominees_of(claim))
-        known = (one for pod in pods if pod is not None for one in self._cluster.inventory.nominated_to(pod))
-        for one in {each.name: each for each in known}.values():
-            if is_double(self._cluster, one):
-                self._doubtful[one.name] = None
+        """Take note of a NodeClaim that may have been made for pods which wait for an older one."""
+        if is_double(self._cluster, claim):
+            self._doubtful[claim.name] = None
 
     def take_doubles(self) -> tuple[NodeClaim, ...]:
         """Return the NodeClaims that were made for pods which wait for older ones, each once."""

@@ -188,6 +188,12 @@ class Provisioner:
             self._batch.gather(uid, outcome, now)
         return None if known is None else combine(outcome, known.refused)
 
+    def begin(self) -> None:
+        """Look at all NodeClaims: another replica may have planned for the same pods, and pods may be seen last."""
+        if not self._settings.is_trial:
+            for claim in self._cluster.inventory.claims.values():
+                self._tracker.doubt(claim)
+
     @property
     def has_doubtful(self) -> bool:
         """Whether there are NodeClaims that nobody may need."""

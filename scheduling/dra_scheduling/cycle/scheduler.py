@@ -187,6 +187,8 @@ class Scheduler:
                 self._node_claim_written(event, now)
             case LeadershipChanged(is_leading):
                 self._is_leading = is_leading
+                if is_leading and self._provisioner is not None:
+                    self._provisioner.begin()
             case DisruptionWrites(created) if self._disruptor is not None:
                 self._disruptor.written(created)
             case DecideDuration(seconds) if self._has_looked and self._disruptor is not None:

@@ -124,10 +124,9 @@ class PlayedCluster:
         self._scheduler = Scheduler(settings, reporter=self._reporter)
         self._reporter.cluster = self.cluster = self._scheduler.cluster
         self._time = max(seconds_of(now) - PLANS.idle_seconds, 0.0)
-        self._scheduler.observe(LeadershipChanged(is_leading=True), self._time)
-        # Whether pods wait for two NodeClaims is found out when a NodeClaim is seen.
-        for value in sorted(objects, key=lambda one: isinstance(one, NodeClaim)):
+        for value in objects:
             self._show(value)
+        self._scheduler.observe(LeadershipChanged(is_leading=True), self._time)
         self._made: dict[str, None] = {}
         self._tries: Counter[str] = Counter()
         self._daemon_steps = 0
