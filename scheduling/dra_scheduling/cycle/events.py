@@ -79,3 +79,12 @@ Event = (
     | LeadershipChanged
     | DecideDuration
 )
+
+
+def changes_cluster(event: Event) -> bool:
+    """Whether nodes may say something else to a pod after the event; a decision that is written counted before."""
+    match event:
+        case BindRequestWrite(result=WriteResult.DONE) | NodeClaimWrite(result=WriteResult.DONE) | DecideDuration():
+            return False
+        case _:
+            return True

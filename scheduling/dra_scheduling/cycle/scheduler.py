@@ -27,6 +27,7 @@ from dra_scheduling.cycle.events import (
     ObjectChanged,
     ObjectRemoved,
     WriteResult,
+    changes_cluster,
 )
 from dra_scheduling.cycle.loop import UNLIMITED, Backlog
 from dra_scheduling.cycle.order import in_turn
@@ -90,8 +91,9 @@ class Scheduler:
             self._late.append((event, now))
             return
         self._cooldown.advance(now)
-        # What the nodes have said holds until something happens.
-        self._refused.clear()
+        if changes_cluster(event):
+            # What the nodes have said holds no longer.
+            self._refused.clear()
         try:
             self._take_in(event, now)
         except Exception as error:  # noqa: BLE001  whatever it is, it concerns this event alone
