@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from dra_scheduling.cluster.cluster import DEFAULT_SCHEDULER_NAME
-from dra_scheduling.fit.node_rules import static_refusal
+from dra_scheduling.fit.rules import static_refusal
 from dra_scheduling.model.base import ObjectMeta, OwnerReference, Value
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Toleration

@@ -13,6 +13,8 @@ from dra_scheduling.devices.indexed_slice import Reach
 from dra_scheduling.devices.ledger import Cooldown, Ledger
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.fit.pod_class import PodClassCache
+from dra_scheduling.fit.rule import Rule
+from dra_scheduling.fit.rules import RULES
 from dra_scheduling.inventory import Inventory
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
@@ -50,7 +52,9 @@ class Cluster:
         features: Features = DEFAULT_FEATURES,
         node_class_groups: frozenset[str] | None = None,
         cooldown: Cooldown | None = None,
+        rules: tuple[Rule, ...] = RULES,
     ) -> None:
+        self._rules = rules
         self.scheduler_name = scheduler_name
         self.changes = ChangeLog()
         self.pools = PoolIndex(features)
@@ -61,7 +65,7 @@ class Cluster:
         self.namespaces: dict[str, Namespace] = {}
         self.claims = ClaimBook(self.ledger, self.pools, self.changes)
         self.placements = Commitments(self.nodes, self.claims, self.changes)
-        self.shapes = PodClassCache(features)
+        self.shapes = PodClassCache(features, rules=rules)
         self.inventory = Inventory(features, node_class_groups)
         self.budgets: dict[ObjectKey, PodDisruptionBudget] = {}
         self.features = features
@@ -125,7 +129,7 @@ class Cluster:
 
     def forget_answers(self) -> None:
         """Forget what nodes said to pods so far, as after a start: the next answers are the same, and cost more."""
-        self.shapes = PodClassCache(self.features)
+        self.shapes = PodClassCache(self.features, rules=self._rules)
 
     def pod(self, key: ObjectKey) -> Pod | None:
         """Return the pod of that name."""

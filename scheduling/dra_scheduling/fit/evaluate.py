@@ -9,7 +9,6 @@ from dra_scheduling.allocation.allocation_refusals import out_of_time
 from dra_scheduling.allocation.allocator import allocate, fulfil, known_answer, survey
 from dra_scheduling.allocation.claim_query import ClaimQuery
 from dra_scheduling.allocation.node_answers import NodeAnswers
-from dra_scheduling.allocation.pod_claims import reach_refusal
 from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.allocation.search_reporter import Reporter
 from dra_scheduling.basics.features import NODE_ALLOCATABLE
@@ -20,13 +19,12 @@ from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.fit.node_allocatable_resources import may_take_of_node, with_devices
 from dra_scheduling.fit.node_resources_fit import room_refusals
-from dra_scheduling.fit.node_rules import static_refusal
 from dra_scheduling.fit.pod_class import ExtendedNeed, PodClass
 from dra_scheduling.fit.preferences import avoided_taints, preferred_weight
 from dra_scheduling.fit.ranking import Fit, Refused, Score, Unknown, Verdict
+from dra_scheduling.fit.rules import first_refusal
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.state.change_log import ChangeLog
-from dra_scheduling.state.host_ports import port_refusal
 from dra_scheduling.state.node_state import NodeSignature, NodeState
 
 PACKED_RESOURCES = ("cpu", "memory")
@@ -107,7 +105,7 @@ class Evaluator:
     def ask(self, state: NodeState) -> Verdict:
         """Return the node's verdict."""
         shape = self._shape
-        if state.is_guarded or shape.is_choosy or shape.ports:
+        if state.is_guarded or shape.asking:
             refusal = _held_against(shape, state)
             if refusal is not None:
                 return Refused(refusal)
@@ -215,13 +213,7 @@ def _need_here(shape: PodClass, state: NodeState, devices: ClaimDevices) -> Exte
 
 def _held_against(shape: PodClass, state: NodeState) -> Refusal | None:
     """Return what keeps the pod off this very node, however much room there is."""
-    refusal = None
-    if shape.is_choosy or state.is_guarded:
-        node = state.node
-        refusal = static_refusal(shape.pod, node) or reach_refusal(shape.resolved, node.name, node.metadata.labels)
-    if refusal is None and shape.ports:
-        refusal = port_refusal(shape.ports, state.used_ports)
-    return refusal
+    return first_refusal(shape.rules if state.is_guarded else shape.asking, shape, state)
 
 
 def _need_with_room(shape: PodClass, state: NodeState, devices: ClaimDevices) -> ExtendedNeed | Refusal:

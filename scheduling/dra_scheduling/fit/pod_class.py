@@ -20,9 +20,10 @@ from dra_scheduling.basics.resources import Resources
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.extended_resources.device_plugin_or_dra import Split, extended_names, split
 from dra_scheduling.extended_resources.special_claim import SpecialClaim, limit_refusal, special_claim
-from dra_scheduling.fit.node_rules import is_choosy
 from dra_scheduling.fit.preferences import has_preferences
 from dra_scheduling.fit.ranking import Ranking
+from dra_scheduling.fit.rule import Rule
+from dra_scheduling.fit.rules import RULES
 from dra_scheduling.model.claims import DeviceClaim, ResourceClaimSpec
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.host_ports import HostPort, host_ports
@@ -77,20 +78,26 @@ class PodClass:
         "_asked",
         "_needs",
         "_queries",
+        "asking",
         "claims",
         "extended",
         "has_devices",
         "has_preferences",
-        "is_choosy",
         "pod",
         "ports",
         "ranking",
         "requests",
         "resolved",
+        "rules",
     )
 
     def __init__(
-        self, pod: Pod, resolved: ResolvedClaims, claims: tuple[ParsedClaim, ...], queries: Queries | None = None
+        self,
+        pod: Pod,
+        resolved: ResolvedClaims,
+        claims: tuple[ParsedClaim, ...],
+        queries: Queries | None = None,
+        rules: tuple[Rule, ...] = RULES,
     ) -> None:
         self.pod = pod
         self.resolved = resolved
@@ -100,7 +107,9 @@ class PodClass:
         self.requests = pod_requests(pod)
         self.ports: tuple[HostPort, ...] = host_ports(pod)
         self.extended = extended_names(self.requests)
-        self.is_choosy = is_choosy(pod) or any(item.allocation is not None for item in resolved.claims)
+        self.rules = rules
+        self.asking = tuple(rule for rule in rules if rule.asks(self))
+        """The rules that may keep the pods off a plain node; the others need not be asked there."""
         self.has_preferences = has_preferences(pod)
         self.has_devices = bool(self.extended or resolved.claims)
         self.ranking = Ranking()
@@ -142,9 +151,15 @@ class PodClassCache:
     forgotten just before its turn, and every pod would cost a look at every node.
     """
 
-    __slots__ = ("_features", "_kept_verdicts", "_queries", "_revision", "_shapes")
+    __slots__ = ("_features", "_kept_verdicts", "_queries", "_revision", "_rules", "_shapes")
 
-    def __init__(self, features: Features = DEFAULT_FEATURES, kept_verdicts: int = KEPT_VERDICTS) -> None:
+    def __init__(
+        self,
+        features: Features = DEFAULT_FEATURES,
+        kept_verdicts: int = KEPT_VERDICTS,
+        rules: tuple[Rule, ...] = RULES,
+    ) -> None:
+        self._rules = rules
         self._features = features
         self._kept_verdicts = kept_verdicts
         self._shapes: OrderedDict[tuple[bytes, ...], PodClass] = OrderedDict()
@@ -157,7 +172,7 @@ class PodClassCache:
             self._shapes.clear()
             self._queries = Queries()
             self._revision = classes.revision
-        key = _key(pod, resolved)
+        key = _key(pod, resolved, self._rules)
         shape = self._shapes.get(key)
         if shape is not None:
             self._shapes.move_to_end(key)
@@ -168,7 +183,7 @@ class PodClassCache:
             if isinstance(claim, Refusal):
                 return claim
             parsed.append(claim)
-        shape = self._shapes[key] = PodClass(pod, resolved, tuple(parsed), self._queries)
+        shape = self._shapes[key] = PodClass(pod, resolved, tuple(parsed), self._queries, self._rules)
         self._make_room()
         return shape
 
@@ -184,8 +199,8 @@ def display_name(item: PodClaim) -> str:
     return item.name if item.claim.metadata.controller is not None else item.claim.metadata.name
 
 
-def _key(pod: Pod, resolved: ResolvedClaims) -> tuple[bytes, ...]:
-    """Return all of the pod that a node's verdict may depend on.
+def _key(pod: Pod, resolved: ResolvedClaims, rules: tuple[Rule, ...]) -> tuple[bytes, ...]:
+    """Return all of the pod that a node's verdict may depend on: what the rules read, and what the pod takes.
 
     No volumes: a pod that needs a PersistentVolumeClaim is refused before, and the server gives every pod a volume of
     a name of its own (`kube-api-access-...`), with which no two pods would ever have one shape.
@@ -193,11 +208,8 @@ def _key(pod: Pod, resolved: ResolvedClaims) -> tuple[bytes, ...]:
     spec = pod.spec
     own = _encoder.encode(
         (
-            spec.node_name,
-            spec.node_selector,
+            [rule.signature(pod) for rule in rules],
             spec.affinity,
-            spec.tolerations,
-            spec.host_network,
             spec.overhead,
             spec.resources,
             spec.containers,

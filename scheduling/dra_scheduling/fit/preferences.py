@@ -1,7 +1,7 @@
 """How much a node that takes the pod suits it; kube-scheduler's NodeAffinity and TaintToleration scores, unweighted."""
 
 from dra_scheduling.basics.requirements import term_matches
-from dra_scheduling.fit.node_rules import is_tolerated
+from dra_scheduling.fit.taint_toleration import is_tolerated
 from dra_scheduling.model.pods import Node, Pod
 
 AVOIDING_EFFECT = "PreferNoSchedule"

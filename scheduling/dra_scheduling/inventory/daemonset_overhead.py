@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dra_scheduling.basics.pod_requests import pod_requests
 from dra_scheduling.basics.requirements import Requirement, Requirements, on_new_nodes
 from dra_scheduling.extended_resources.device_plugin_or_dra import extended_names
-from dra_scheduling.fit.node_rules import REFUSING_EFFECTS, is_tolerated
+from dra_scheduling.fit.taint_toleration import REFUSING_EFFECTS, is_tolerated
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.pods import Pod

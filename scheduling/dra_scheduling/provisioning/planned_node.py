@@ -15,9 +15,9 @@ from dra_scheduling.basics.requirements import Requirement, Requirements
 from dra_scheduling.basics.resources import Resources
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.fit.node_resources_fit import insufficient
-from dra_scheduling.fit.node_rules import REFUSING_EFFECTS, is_tolerated
 from dra_scheduling.fit.pod_class import ExtendedNeed
 from dra_scheduling.fit.preferences import AVOIDING_EFFECT
+from dra_scheduling.fit.taint_toleration import REFUSING_EFFECTS, taint_text, untolerated
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.daemonset_devices import Daemons, Reserved
@@ -235,11 +235,8 @@ class PlannedNode:
 
     def _tainted(self, pod: Pod, variant: Variant) -> Refusal | None:
         effects = REFUSING_EFFECTS | {AVOIDING_EFFECT} if variant.avoids else REFUSING_EFFECTS
-        for taint in self.ground.taints:
-            if taint.effect in effects and not is_tolerated(taint, pod.spec.tolerations):
-                value = f"={taint.value}" if taint.value else ""
-                return _refusal("UntoleratedTaint", f"untolerated taint {taint.key}{value}:{taint.effect}")
-        return None
+        taint = next(untolerated(self.ground.taints, pod, effects), None)
+        return None if taint is None else _refusal("UntoleratedTaint", taint_text(taint))
 
     def _narrowed(self, variant: Variant, asked: PendingPod) -> Requirements | Refusal:
         node = self.ground.node

@@ -7,17 +7,15 @@ import msgspec
 
 from dra_scheduling.allocation.allocation_outcomes import Chosen
 from dra_scheduling.allocation.allocator import survey
-from dra_scheduling.allocation.pod_claims import reach_refusal
 from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.allocation.search_space import SearchSpace
 from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason, Refusal, fold
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.fit.evaluate import ClaimDevices, Evaluator
 from dra_scheduling.fit.node_resources_fit import room_refusals
-from dra_scheduling.fit.node_rules import static_refusals
 from dra_scheduling.fit.pod_class import ExtendedNeed, PodClass
 from dra_scheduling.fit.ranking import Fit
-from dra_scheduling.state.host_ports import port_refusal
+from dra_scheduling.fit.rules import refusals
 from dra_scheduling.state.node_state import NodeState
 from dra_simulator.explain.request_counts import RequestCount, counts_of, missing_of, progress_of
 
@@ -104,16 +102,12 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
 def view_of(cluster: Cluster, shape: PodClass, state: NodeState, budget: SearchBudget) -> NodeView:
     """Return what the node says; `budget` is what is left of the steps for the whole pod."""
     node = state.node
-    found = [
-        *static_refusals(shape.pod, node),
-        reach_refusal(shape.resolved, node.name, node.metadata.labels),
-        port_refusal(shape.ports, state.used_ports),
-    ]
+    found = list(refusals(shape.rules, shape, state))
     need = shape.need_on(state.offered, cluster.classes)
     served = tuple(_served(cluster, shape, state))
     if isinstance(need, Refusal):
-        return NodeView(node=node.name, obstacles=_given([*found, need]), served=served)
-    obstacles = _given([*found, *room_refusals(need.node, state.free, state.allocatable)])
+        return NodeView(node=node.name, obstacles=(*found, need), served=served)
+    obstacles = (*found, *room_refusals(need.node, state.free, state.allocatable))
     shortage, steps = _shortage(cluster, need, state, budget)
     if not obstacles and shortage is None:
         # What is left is the room that the devices themselves take.
@@ -142,10 +136,6 @@ def folded(views: Iterable[NodeView]) -> tuple[NodeGroup, ...]:
         for same in alike.values()
     ]
     return tuple(sorted(groups, key=lambda group: (group.view.distance, group.view.node)))
-
-
-def _given(found: Iterable[Refusal | None]) -> tuple[Refusal, ...]:
-    return tuple(refusal for refusal in found if refusal is not None)
 
 
 def _shortage(

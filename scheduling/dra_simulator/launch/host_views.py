@@ -11,8 +11,8 @@ from dra_scheduling.basics.resources import Resources, amount_text
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.extended_resources.class_index import ClassIndex
-from dra_scheduling.fit.node_rules import REFUSING_EFFECTS, is_tolerated
 from dra_scheduling.fit.pod_class import ExtendedNeed
+from dra_scheduling.fit.taint_toleration import taint_text, untolerated
 from dra_scheduling.instancetypes import InstanceTypeFault, expand
 from dra_scheduling.inventory import Machine, MachineTable, PoolTemplate
 from dra_scheduling.model.pods import Pod
@@ -188,10 +188,8 @@ class Surveyor:
         )
 
     def _of_taints(self, template: PoolTemplate) -> Iterator[Refusal]:
-        for taint in template.taints:
-            if taint.effect in REFUSING_EFFECTS and not is_tolerated(taint, self._asked.pod.spec.tolerations):
-                value = f"={taint.value}" if taint.value else ""
-                yield _refusal("UntoleratedTaint", f"untolerated taint {taint.key}{value}:{taint.effect}")
+        for taint in untolerated(template.taints, self._asked.pod):
+            yield _refusal("UntoleratedTaint", taint_text(taint))
 
     def _nearest_wishes(self, known: Requirements) -> tuple[Requirement, ...] | None:
         """Return what the pod demands, of terms of which one is enough the one that conflicts least."""

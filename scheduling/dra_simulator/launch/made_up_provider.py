@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from dra_scheduling.basics.requirements import FORMER_NAMES
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.fit.node_rules import static_refusal
+from dra_scheduling.fit.rules import static_refusal
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, expand
 from dra_scheduling.inventory.daemonset_overhead import takes_devices
 from dra_scheduling.inventory.machine_builder import in_base_units

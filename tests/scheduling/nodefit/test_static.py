@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from dra_scheduling.basics.reasons import ClusterEvent
-from dra_scheduling.fit.node_rules import is_choosy, static_refusal
+from dra_scheduling.fit.rules import RULES, BarePod, static_refusal
 from dra_scheduling.model.node_selectors import (
     NodeSelector,
     NodeSelectorRequirement,
@@ -28,6 +28,10 @@ def cordoned(*taints: Taint) -> Node:
 def affine(selector: NodeSelector) -> Pod:
     required = NodeAffinity(required_during_scheduling_ignored_during_execution=selector)
     return with_spec(PodSpec(affinity=Affinity(node_affinity=required)))
+
+
+def is_choosy(value: Pod) -> bool:
+    return any(rule.asks(BarePod(value)) for rule in RULES)
 
 
 def message(value: Pod, where: Node) -> str | None:

@@ -1,0 +1,28 @@
+"""Pods that name the node they want."""
+
+from typing import ClassVar
+
+from dra_scheduling.basics.reasons import Refusal
+from dra_scheduling.fit.rule import Host, Wanted, refused
+from dra_scheduling.model.pods import Pod
+
+
+class NodeName:
+    """Keeps pods off all nodes but the one that they name."""
+
+    name: ClassVar[str] = "NodeName"
+
+    def signature(self, pod: Pod) -> object:
+        """Return what the rule reads of the pod."""
+        return pod.spec.node_name
+
+    def asks(self, wanted: Wanted) -> bool:
+        """Whether such pods may be kept off a plain host."""
+        return bool(wanted.pod.spec.node_name)
+
+    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
+        """Return the refusal of a node that is not the one."""
+        name = wanted.pod.spec.node_name
+        if not name or name == host.node.name:
+            return None
+        return refused("NodeNameMismatch", f"not the node {name} of spec.nodeName")

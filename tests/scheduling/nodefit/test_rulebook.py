@@ -1,0 +1,83 @@
+"""A rule that is added to the rulebook has its say wherever pods and nodes meet, and nothing else is changed for it."""
+
+from typing import ClassVar
+
+from dra_scheduling.allocation.pod_claims import ResolvedClaims
+from dra_scheduling.allocation.search_budget import SearchBudget
+from dra_scheduling.basics.reasons import Refusal
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle.allocate import schedule
+from dra_scheduling.fit.pod_class import PodClass
+from dra_scheduling.fit.rule import Host, Wanted, refused
+from dra_scheduling.fit.rules import RULES
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment, Unschedulable
+from dra_scheduling.testing import node, pod
+from dra_simulator.explain.node_rows import view_of
+
+TENANT = "example.com/namespace"
+
+
+class NamespaceNodes:
+    """Keeps pods off nodes that are labelled for another namespace than theirs, or for none."""
+
+    name: ClassVar[str] = "NamespaceNodes"
+
+    def signature(self, pod: Pod) -> object:
+        return pod.metadata.namespace
+
+    def asks(self, _: Wanted) -> bool:
+        return True
+
+    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
+        namespace = wanted.pod.metadata.namespace
+        if host.node.metadata.labels.get(TENANT) == namespace:
+            return None
+        return refused("OtherNamespace", f"not for namespace {namespace}")
+
+
+def tenants() -> Cluster:
+    cluster = Cluster(rules=(*RULES, NamespaceNodes()))
+    for name, namespace in (("n1", "red"), ("n2", "blue")):
+        cluster.apply(node(name, labels={TENANT: namespace}))
+    return cluster
+
+
+def shape(cluster: Cluster, item: Pod) -> PodClass:
+    found = cluster.shapes.shape_of(item, ResolvedClaims(), cluster.classes)
+    assert isinstance(found, PodClass)
+    return found
+
+
+def test_pods_go_where_an_added_rule_lets_them() -> None:
+    cluster = tenants()
+    pods = [pod("p", namespace="blue"), pod("q", namespace="red")]
+    for item in pods:
+        cluster.apply(item)
+    placed = [one for one in schedule(cluster, pods).outcomes if isinstance(one, Assignment)]
+    assert {one.pod.metadata.name: one.node for one in placed} == {"p": "n2", "q": "n1"}
+
+
+def test_the_message_on_the_pod_names_what_an_added_rule_says() -> None:
+    cluster = tenants()
+    lost = pod("p", namespace="green")
+    cluster.apply(lost)
+    (outcome,) = schedule(cluster, [lost]).outcomes
+    assert isinstance(outcome, Unschedulable)
+    assert outcome.message == "0/2 nodes fit: on 2: not for namespace green"
+
+
+def test_explain_tells_an_added_rule_besides_what_others_say() -> None:
+    cluster = tenants()
+    wanted = pod("p", namespace="red", node_name="n1")
+    view = view_of(cluster, shape(cluster, wanted), cluster.nodes["n2"], SearchBudget())
+    assert [one.reason for one in view.obstacles] == ["NodeNameMismatch", "OtherNamespace"]
+
+
+def test_what_an_added_rule_reads_tells_classes_of_pods_apart() -> None:
+    red, blue = pod("p", namespace="red"), pod("p", namespace="blue")
+    assert shape(Cluster(), red).asking == ()
+    plain = Cluster()
+    assert shape(plain, red) is shape(plain, blue)
+    cluster = tenants()
+    assert shape(cluster, red) is not shape(cluster, blue)
