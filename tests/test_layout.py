@@ -11,6 +11,7 @@ PACKAGES = (
     "scheduling/kube_cel",
     "scheduling/dra_scheduling",
     "scheduling/dra_simulator",
+    "binder/dra_kube",
     "binder/dra_binder",
     "operator/dra_operator",
 )

@@ -8,13 +8,11 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from dra_binder.allocations import has_binding_conditions
-from dra_binder.backoff import LONGEST_PAUSE, limit_of, pause_after
-from dra_binder.errors import ApiError, ConflictError, GiveUp, Gone, MissingError, Retry, Stop, stop_after
 from dra_binder.plan import Bound, Plan, make_plan, special_names, standing
 from dra_binder.ports import Ports
 from dra_binder.prechecks import is_contended, is_written, refusal
 from dra_binder.preparation import Wait, judge, latest
-from dra_binder.settings import DEFAULTS, BinderSettings
+from dra_binder.settings import ATTEMPTS, DEFAULTS, BinderSettings, limit_of
 from dra_binder.steps import (
     bind,
     read_claims,
@@ -25,9 +23,12 @@ from dra_binder.steps import (
     show_in_pod,
     show_taken_of_node,
 )
+from dra_binder.stops import GiveUp, Gone, Retry, Stop, stop_after
 from dra_binder.sweep import unneeded
 from dra_binder.turns import Turns
 from dra_binder.undo import Leftover, release
+from dra_kube.errors import ApiError, ConflictError, MissingError
+from dra_kube.retry import RetryPolicy, retry
 from dra_scheduling.model.bindrequests import FAILED, PENDING, SUCCEEDED, BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
@@ -55,14 +56,17 @@ Ending = Bound | Failed | Gone | Unfinished
 
 
 class Binder:
-    """Runs BindRequests over the ports; remembers nothing of them, so any number may run at once, one a pod."""
+    """Runs BindRequests over the ports; remembers nothing of them, so any number may run at once, one a pod.
+
+    Binders that run beside each other share their `turns`.
+    """
 
     __slots__ = ("_ports", "_settings", "_turns")
 
-    def __init__(self, ports: Ports, settings: BinderSettings = DEFAULTS) -> None:
+    def __init__(self, ports: Ports, settings: BinderSettings = DEFAULTS, turns: Turns | None = None) -> None:
         self._ports = ports
         self._settings = settings
-        self._turns = Turns()
+        self._turns = turns if turns is not None else Turns()
 
     async def run(self, request: BindRequest, log: FilteringBoundLogger) -> Ending:
         """Bind the pod of the BindRequest or undo everything, and return which.
@@ -124,7 +128,7 @@ class _Run:
                 self.waits_for = ""
                 await self._record(end.reason, "")
             # After the last failure too: a Binding that got no answer may still be on its way.
-            await self.ports.clock.sleep(max(end.after, pause_after(self.failures)))
+            await self.ports.clock.sleep(max(end.after, ATTEMPTS.pause(self.failures)))
         if isinstance(end, Bound):
             return await self._succeed(end)
         return await self._back_out(end)
@@ -250,7 +254,9 @@ class _Run:
     async def _succeed(self, end: Bound) -> Ending:
         told = await self._insist(lambda: self._write_status(SUCCEEDED, ""))
         if isinstance(told, ApiError):
-            return Unfinished(f"the pod is bound, but its BindRequest does not say so yet: {told}", after=LONGEST_PAUSE)
+            return Unfinished(
+                f"the pod is bound, but its BindRequest does not say so yet: {told}", after=ATTEMPTS.longest
+            )
         self.log.info("bound", claims=[str(claim.key) for claim in self.claims])
         if self.pod is not None:
             self.ports.report.bound(self.request, self.pod)
@@ -260,7 +266,7 @@ class _Run:
         spoiled = end.spoiled if isinstance(end, GiveUp) else ()
         pod = await self._insist(lambda: self._undo(spoiled))
         if isinstance(pod, ApiError):
-            return Unfinished(f"{end.reason}; not undone yet: {pod}", after=LONGEST_PAUSE)
+            return Unfinished(f"{end.reason}; not undone yet: {pod}", after=ATTEMPTS.longest)
         match standing(self.request, pod):
             case Bound() as bound:
                 return await self._succeed(bound)
@@ -306,7 +312,7 @@ class _Run:
     async def _fail(self, reason: str, pod: Pod | None) -> Ending:
         told = await self._insist(lambda: self._write_status(FAILED, reason))
         if isinstance(told, ApiError):
-            return Unfinished(f"{reason}; undone, but the BindRequest does not say so yet: {told}", LONGEST_PAUSE)
+            return Unfinished(f"{reason}; undone, but the BindRequest does not say so yet: {told}", ATTEMPTS.longest)
         self.log.warning("bind failed, everything is undone", reason=reason, attempts=self.failures)
         if pod is not None and not pod.metadata.is_deleting:
             self.ports.report.failed(self.request, pod, reason)
@@ -318,7 +324,7 @@ class _Run:
         if not is_collected or (pod is not None and pod.metadata.uid != self.request.pod_uid):
             told = await self._insist(self._delete)
             if isinstance(told, ApiError):
-                return Unfinished(f"{reason}; undone, but the BindRequest is still there: {told}", LONGEST_PAUSE)
+                return Unfinished(f"{reason}; undone, but the BindRequest is still there: {told}", ATTEMPTS.longest)
         self.log.info("the pod is gone, everything is undone", reason=reason)
         return Gone(reason)
 
@@ -352,14 +358,12 @@ class _Run:
 
     async def _insist(self, action: Callable[[], Awaitable[T]]) -> T | ApiError:
         """Repeat what must not be left out; return its result, or the last error if the server stays out of reach."""
-        for turn in range(1, self.settings.undo_attempts):
-            try:
-                return await action()
-            except ApiError as error:
-                self.log.warning("will try again", reason=str(error), attempt=turn)
-                pause = max(error.retry_after, pause_after(turn))
-            await self.ports.clock.sleep(pause)
+
+        def failed(error: ApiError, times: int) -> None:
+            self.log.warning("will try again", reason=str(error), attempt=times)
+
+        policy = RetryPolicy(attempts=self.settings.undo_attempts, backoff=ATTEMPTS, repeated=(ApiError,))
         try:
-            return await action()
+            return await retry(action, policy, self.ports.clock.sleep, failed=failed)
         except ApiError as error:
             return error

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dra_binder.errors import GiveUp, Gone, Retry, Stop
+from dra_binder.stops import GiveUp, Gone, Retry, Stop
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestSpec, ExtendedResourceClaimAllocation
 from dra_scheduling.model.claims import (

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from dra_binder.allocations import clash, classes_of, devices_of, is_reserved_for, is_same_allocation, is_same_requests
 from dra_binder.conflicts import drawn
-from dra_binder.errors import GiveUp, Retry
 from dra_binder.plan import Plan, RegularClaim, standing, unknown_request
 from dra_binder.ports import Presence, View
+from dra_binder.stops import GiveUp, Retry
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import (
     EXTENDED_CLAIM_ANNOTATION,

@@ -9,8 +9,8 @@ from datetime import datetime
 import msgspec
 
 from dra_binder.allocations import has_binding_conditions, is_reserved_for, is_same_allocation
-from dra_binder.errors import GiveUp
 from dra_binder.ports import View
+from dra_binder.stops import GiveUp
 from dra_scheduling.model.claims import DeviceCondition, DeviceRequestAllocationResult, ResourceClaim
 
 TRUE = "True"

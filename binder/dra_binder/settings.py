@@ -2,6 +2,12 @@
 
 import msgspec
 
+from dra_kube.retry import Backoff
+
+ATTEMPTS = Backoff(1.0, 60.0)
+"""Pauses between the attempts of a bind."""
+DEFAULT_LIMIT = 3
+
 
 class BinderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Times in seconds.
@@ -21,3 +27,8 @@ class BinderSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULTS = BinderSettings()
+
+
+def limit_of(backoff_limit: int | None) -> int:
+    """Return after how many failed attempts a BindRequest has failed; at least one attempt is made."""
+    return DEFAULT_LIMIT if backoff_limit is None else max(backoff_limit, 1)

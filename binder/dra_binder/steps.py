@@ -4,20 +4,21 @@ from collections.abc import Callable, Iterable
 
 from dra_binder.allocations import classes_of, devices_of, has_binding_conditions, is_reserved_for, reserved
 from dra_binder.conflicts import find_conflict
-from dra_binder.errors import ConflictError, GiveUp, MissingError, Retry, Stop, UnclearError
 from dra_binder.plan import Bound, Plan, RegularClaim, special_claim, special_names, standing
 from dra_binder.ports import Ports
 from dra_binder.prechecks import is_reusable, special_claims, unusable
 from dra_binder.settings import BinderSettings
+from dra_binder.stops import GiveUp, Retry, Stop
 from dra_binder.undo import discard
+from dra_kube.errors import ConflictError, MissingError, UnclearError
+from dra_kube.retry import Backoff
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import CLAIM_FINALIZER, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 
 MAX_CONFLICTS = 5
-FIRST_POLL = 0.01
-LONGEST_POLL = 0.32
+POLLS = Backoff(0.01, 0.32)
 
 
 async def read_claims(ports: Ports, plan: Plan) -> dict[ObjectKey, ResourceClaim] | GiveUp:
@@ -112,7 +113,7 @@ async def settle(ports: Ports, claims: Iterable[ResourceClaim], settings: Binder
         await ports.clock.sleep(settings.settle_seconds)
     newest = max(int(claim.metadata.resource_version) for claim in written)
     deadline = ports.clock.elapsed() + settings.patience_seconds
-    pause = FIRST_POLL
+    polls = 0
     while True:
         waited_for = f"the watch of ResourceClaims has not got to resourceVersion {newest} yet"
         if ports.view.progress() >= newest:
@@ -124,8 +125,8 @@ async def settle(ports: Ports, claims: Iterable[ResourceClaim], settings: Binder
             waited_for = f"{conflict}, which has to give it back first"
         if ports.clock.elapsed() >= deadline:
             return Retry(waited_for)
-        await ports.clock.sleep(pause)
-        pause = min(pause * 2, LONGEST_POLL)
+        polls += 1
+        await ports.clock.sleep(POLLS.pause(polls))
 
 
 async def bind(ports: Ports, request: BindRequest, plan: Plan) -> Bound | Stop:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import msgspec
 
 from dra_binder.allocations import is_reserved_for, released
-from dra_binder.errors import ConflictError, MissingError
 from dra_binder.ports import Claims
 from dra_binder.turns import Turns
+from dra_kube.errors import ConflictError, MissingError
 from dra_scheduling.model.claims import CLAIM_FINALIZER, AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 

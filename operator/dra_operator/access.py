@@ -9,6 +9,7 @@ import aiohttp
 import kopf
 import yaml
 
+from dra_kube.retry import Backoff
 from dra_operator.logs import log
 from dra_operator.pacing import Clock
 from dra_operator.session import open_session
@@ -17,8 +18,7 @@ from dra_operator.watches import Watches
 REFRESH_SECONDS = 30.0
 REFUSED_SECONDS = 120.0
 """For so long a server that refuses our credentials is asked again; then the process ends, to be started anew."""
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 10.0
+REFUSALS = Backoff(0.1, 10.0)
 
 _log = log("access")
 
@@ -99,7 +99,7 @@ class Access:
             _log.error("the API server refuses our credentials", seconds=round(now - self._refused_since))
             return False
         _log.warning("the API server refused our credentials; reading them again", turn=self._refusals + 1)
-        await asyncio.sleep(min(LONGEST_PAUSE, FIRST_PAUSE * 2**self._refusals))
+        await asyncio.sleep(REFUSALS.pause(self._refusals + 1))
         self._refusals += 1
         await self.refresh()
         return True

@@ -8,12 +8,11 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 from urllib.parse import quote
 
-from dra_binder.errors import ApiError, MissingError
-from dra_operator.api import Json
+from dra_kube.api import Api, Json
+from dra_kube.errors import ApiError, MissingError
+from dra_kube.resources import Resource
 from dra_operator.cache import Cache, version
-from dra_operator.client import HttpApi
 from dra_operator.intake import Intake
-from dra_operator.kinds import Resource
 from dra_operator.logs import log
 from dra_operator.metrics import REPAIRS
 from dra_operator.session import version_of
@@ -40,7 +39,7 @@ class Identity(NamedTuple):
 class Audit:
     """Compares and repairs, one kind after the other."""
 
-    def __init__(self, api: HttpApi, cache: Cache, watches: Watches, intake: Intake) -> None:
+    def __init__(self, api: Api, cache: Cache, watches: Watches, intake: Intake) -> None:
         self._api = api
         self._cache = cache
         self._watches = watches
@@ -94,7 +93,7 @@ class Audit:
 
     async def _repair(self, resource: Resource, key: ObjectKey) -> None:
         try:
-            self._intake.correct(resource.kind, key, await self._api.get(resource.object_path(key)))
+            self._intake.correct(resource.kind, key, await self._api.request("GET", resource.object_path(key)))
         except MissingError:
             self._intake.correct(resource.kind, key, None)
 

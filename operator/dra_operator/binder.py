@@ -1,27 +1,28 @@
 """The binder's role: `dra_binder` over the API server, with the cache as its view."""
 
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 
 from structlog.typing import FilteringBoundLogger
 
 from dra_binder.binder import Binder, Ending
 from dra_binder.ports import Ports
 from dra_binder.settings import BinderSettings
+from dra_binder.turns import Turns
 from dra_binder.undo import Leftover
-from dra_operator.api import timestamp
+from dra_kube.api import Api, RetryingApi
+from dra_kube.errors import ThrottledError
+from dra_kube.retry import Backoff, RetryPolicy
 from dra_operator.binding import Binding
-from dra_operator.client import HttpApi
+from dra_operator.concurrency import Slot
 from dra_operator.events import Notice, Recorder, Regarding, Severity
-from dra_operator.kube.patience import PatientRequests
 from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_operator.leader import Leadership
-from dra_operator.pacing import LevelGate
-from dra_operator.places import sleep
+from dra_operator.pacing import LevelGate, timestamp
 from dra_operator.settings import Settings
 from dra_operator.status import BIND_FAILED
 from dra_operator.view import ClusterView
-from dra_operator.wakeups import Changes
+from dra_operator.wakeups import Changes, SlotChanges
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject
@@ -30,8 +31,17 @@ BOUND = "Bound"
 BINDING_CONDITIONS_PENDING = "BindingConditionsPending"
 
 
-class LoopClock:
-    """`dra_binder.ports.Clock`."""
+# The server's word after 429: a bind that has begun is cheaper to finish than to undo.
+PATIENCE = RetryPolicy(attempts=4, backoff=Backoff(0.0, 0.0), repeated=(ThrottledError,), most_asked=10.0)
+
+
+class SlotClock:
+    """`dra_binder.ports.Clock` of the bind that has a slot."""
+
+    __slots__ = ("_slot",)
+
+    def __init__(self, slot: Slot) -> None:
+        self._slot = slot
 
     def now(self) -> str:
         """Return the time as RFC 3339 text in UTC."""
@@ -42,8 +52,8 @@ class LoopClock:
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Let time pass; a long pause leaves its place to another bind."""
-        await sleep(seconds)
+        """Let time pass; during a long pause another bind has the slot."""
+        await self._slot.sleep(seconds)
 
 
 class EventReport:
@@ -73,20 +83,25 @@ class EventReport:
 
 
 class LevelBinder:
-    """A binder that begins only when the watches of all kinds have been read."""
+    """`dra_operator.binding.Carrier`: binds that begin only when the watches of all kinds have been read."""
 
-    def __init__(self, binder: Binder, gate: LevelGate) -> None:
-        self._binder = binder
+    def __init__(self, ports: Callable[[Slot], Ports], rules: BinderSettings, gate: LevelGate) -> None:
+        self._ports = ports
+        self._rules = rules
         self._gate = gate
+        self._turns = Turns()
 
-    async def run(self, request: BindRequest, log: FilteringBoundLogger) -> Ending:
+    async def run(self, request: BindRequest, log: FilteringBoundLogger, slot: Slot) -> Ending:
         """Bind the pod of the BindRequest or undo everything."""
         await self._gate.wait()
-        return await self._binder.run(request, log)
+        return await self._binder(slot).run(request, log)
 
     async def clean(self, leftover: Leftover, log: FilteringBoundLogger) -> None:
         """Undo what a sweep found."""
-        await self._binder.clean(leftover, log)
+        await self._binder(Slot()).clean(leftover, log)
+
+    def _binder(self, slot: Slot) -> Binder:
+        return Binder(self._ports(slot), self._rules, self._turns)
 
 
 class BinderRole:
@@ -96,31 +111,34 @@ class BinderRole:
         self,
         settings: Settings,
         *,
-        api: HttpApi,
+        api: Api,
         view: ClusterView,
         report: EventReport,
         leadership: Leadership,
         gate: LevelGate,
     ) -> None:
         self._leadership = leadership
-        requests = PatientRequests(api, sleep)
         changes = Changes()
-        ports = Ports(
-            claims=KubeClaims(requests),
-            pods=KubePods(requests),
-            bind_requests=KubeBindRequests(requests),
-            view=view,
-            clock=LoopClock(),
-            changes=changes,
-            report=report,
-        )
+
+        def ports(slot: Slot) -> Ports:
+            patient = RetryingApi(api, PATIENCE, slot.sleep)
+            return Ports(
+                claims=KubeClaims(patient),
+                pods=KubePods(patient),
+                bind_requests=KubeBindRequests(patient),
+                view=view,
+                clock=SlotClock(slot),
+                changes=SlotChanges(changes, slot),
+                report=report,
+            )
+
         rules = BinderSettings(
             scheduler_name=settings.scheduler_name,
             settle_seconds=settings.settle_seconds,
             binding_timeout_seconds=settings.binding_timeout_seconds,
         )
         self._binding = Binding(
-            LevelBinder(Binder(ports, rules), gate),
+            LevelBinder(ports, rules, gate),
             view,
             changes,
             concurrency=settings.bind_concurrency,

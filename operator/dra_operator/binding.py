@@ -8,13 +8,13 @@ from structlog.typing import FilteringBoundLogger
 
 from dra_binder.allocations import consumer_keys
 from dra_binder.binder import Ending, Unfinished
-from dra_binder.errors import ApiError
 from dra_binder.sweep import sweep
 from dra_binder.undo import Leftover
+from dra_kube.errors import ApiError
+from dra_operator.concurrency import Slot, Slots
 from dra_operator.logs import log
 from dra_operator.metrics import BIND_SECONDS, BINDING, BINDS
 from dra_operator.pacing import Clock
-from dra_operator.places import at_place
 from dra_operator.view import ClusterView
 from dra_operator.wakeups import Changes
 from dra_scheduling.model.bindrequests import BindRequest
@@ -31,9 +31,9 @@ _log = log("binding")
 
 
 class Carrier(Protocol):
-    """`dra_binder.binder.Binder`."""
+    """Carries out binds, and undoes what others have left."""
 
-    async def run(self, request: BindRequest, log: FilteringBoundLogger) -> Ending:
+    async def run(self, request: BindRequest, log: FilteringBoundLogger, slot: Slot) -> Ending:
         """Bind or undo."""
         ...
 
@@ -58,7 +58,7 @@ class Binding:
         self._carrier = carrier
         self._view = view
         self._changes = changes
-        self._places = asyncio.Semaphore(concurrency)
+        self._slots = Slots(concurrency)
         self._may_write = may_write
         self._clock = clock
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -162,18 +162,18 @@ class Binding:
     async def _run(self, request: BindRequest) -> None:
         BINDING.set(len(self._tasks))
         while True:
-            async with at_place(self._places):
+            async with self._slots.taken() as slot:
                 with BIND_SECONDS.time():
-                    ending = await self._attempt(request)
+                    ending = await self._attempt(request, slot)
             BINDS.labels(type(ending).__name__.lower()).inc()
             if not isinstance(ending, Unfinished):
                 self._ended[request.metadata.uid] = request.metadata.generation
                 return
             await asyncio.sleep(ending.after)
 
-    async def _attempt(self, request: BindRequest) -> Ending:
+    async def _attempt(self, request: BindRequest, slot: Slot) -> Ending:
         try:
-            return await self._carrier.run(request, _log)
+            return await self._carrier.run(request, _log, slot)
         except Exception as error:  # noqa: BLE001  whatever it is, it concerns this pod alone
             _log.exception("a bind failed", bindrequest=str(request.key), node=request.spec.selected_node)
             return Unfinished(repr(error), after=LONG_RETRY_SECONDS)

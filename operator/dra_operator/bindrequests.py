@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import count
 
 import msgspec
 
-from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
-from dra_operator.api import Api, Json
+from dra_kube.api import Api, Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
+from dra_kube.retry import Backoff, RetryPolicy, retry
 from dra_operator.cache import Cache
 from dra_operator.kinds import BIND_REQUESTS
 from dra_operator.logs import Log, log
@@ -18,8 +20,7 @@ from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.wire import InvalidObjectError, read_as, write, write_value
 
-TURNS = 5
-FIRST_PAUSE = 0.2
+WRITES = RetryPolicy(attempts=5, backoff=Backoff(0.4, 3.2), at_once=(ConflictError, MissingError))
 
 _log = log("bindrequests")
 
@@ -88,23 +89,19 @@ class BindRequestWriter:
 
         After a conflict or an unclear answer the server's own object says what is to be done.
         """
-        found = self._cache.get(BindRequest, assignment.pod.key)
-        for turn in range(1, TURNS + 1):
-            try:
-                return await self._write_over(found, assignment)
-            except (ConflictError, MissingError) as error:
-                line.debug("the BindRequest is not as expected", error=str(error))
-                if turn == TURNS:
-                    raise
-            except (ThrottledError, UnclearError) as error:
-                if turn == TURNS:
-                    raise
-                pause = error.retry_after if isinstance(error, ThrottledError) else 0.0
-                await asyncio.sleep(max(pause, FIRST_PAUSE * 2**turn))
-            if not self._is_wanted(assignment.pod):
-                return False
-            found = await self._read(assignment.pod)
-        return False
+        attempts = count()
+
+        async def attempt() -> bool:
+            if next(attempts) == 0:
+                return await self._write_over(self._cache.get(BindRequest, assignment.pod.key), assignment)
+            return self._is_wanted(assignment.pod) and await self._write_over(
+                await self._read(assignment.pod), assignment
+            )
+
+        def failed(error: ApiError, times: int) -> None:
+            line.debug("the BindRequest was not written", error=str(error), attempt=times)
+
+        return await retry(attempt, WRITES, asyncio.sleep, failed=failed)
 
     async def _write_over(self, found: BindRequest | None, assignment: Assignment) -> bool:
         wanted = bind_request(assignment, self._backoff_limit)
@@ -112,18 +109,18 @@ class BindRequestWriter:
             await self._delete(found)
             found = None
         if found is None:
-            await self._api.create(BIND_REQUESTS.collection_path(wanted.metadata.namespace), write(wanted))
+            await self._api.request("POST", BIND_REQUESTS.collection_path(wanted.metadata.namespace), write(wanted))
             return True
         if found.metadata.is_deleting:
             raise ConflictError("replace bindrequest", 409, reason="Conflict", message="it is being deleted")
         if found.phase == FAILED:
-            await self._api.replace(BIND_REQUESTS.object_path(found.key), _successor(found, wanted))
+            await self._api.request("PUT", BIND_REQUESTS.object_path(found.key), _successor(found, wanted))
         # Otherwise another replica was faster, or an earlier request of ours was applied without an answer.
         return True
 
     async def _read(self, pod: Pod) -> BindRequest | None:
         try:
-            return read_as(BindRequest, await self._api.get(BIND_REQUESTS.object_path(pod.key)))
+            return read_as(BindRequest, await self._api.request("GET", BIND_REQUESTS.object_path(pod.key)))
         except MissingError:
             return None
         except InvalidObjectError as error:
@@ -132,7 +129,7 @@ class BindRequestWriter:
     async def _delete(self, found: BindRequest) -> None:
         options: Json = {"preconditions": {"uid": found.metadata.uid}}
         try:
-            await self._api.delete(BIND_REQUESTS.object_path(found.key), options)
+            await self._api.request("DELETE", BIND_REQUESTS.object_path(found.key), options)
         except MissingError:
             return
 

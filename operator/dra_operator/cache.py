@@ -6,7 +6,8 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from dra_operator.kinds import BY_KIND, Kind
+from dra_kube.resources import Kind
+from dra_operator.kinds import BY_KIND
 from dra_scheduling.model.base import Value
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import KubernetesObject, key_of

@@ -1,47 +1,30 @@
-"""Requests to the API server over one session, with every other end than success as a `dra_binder.errors.ApiError`."""
+"""Requests to the API server over one session, with every other end than success as a `dra_kube.errors.ApiError`."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any, NamedTuple
 
 import aiohttp
 import orjson
 
-from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
+from dra_kube.api import JSON, Json
+from dra_kube.errors import UnclearError, error_of
+from dra_kube.resources import Target
+from dra_kube.retry import Backoff, RetryPolicy, retry
 from dra_operator.access import Access
-from dra_operator.api import Json
 from dra_operator.metrics import API_REQUESTS
 
-JSON = "application/json"
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 CONNECTIONS = 64
 REQUEST_SECONDS = 10.0
 CONNECT_SECONDS = 3.0
+READS = RetryPolicy(attempts=2, backoff=Backoff(0.0, 0.0), repeated=(UnclearError,))
+"""A kept connection may have died unnoticed."""
 
 VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-class Target(NamedTuple):
-    """What a path names."""
-
-    resource: str
-    object: str
-
-    @classmethod
-    def of(cls, path: str) -> "Target":
-        """Return resource (with subresource) and object (with namespace) of a path such as `/api/v1/nodes/n`."""
-        parts = path.strip("/").split("/")
-        rest = parts[2:] if parts[0] == "api" else parts[3:]
-        namespace = ""
-        if len(rest) > 2 and rest[0] == "namespaces":  # noqa: PLR2004  namespaces/<namespace>/<resource>
-            namespace, rest = rest[1], rest[2:]
-        resource, name, subresource = (*rest, "", "", "")[:3]
-        shown = "/".join(part for part in (namespace, name) if part)
-        return cls("/".join(part for part in (resource, subresource) if part), shown)
-
-
 class HttpApi:
-    """Implements `dra_operator.api.Api`. Reads are tried twice, since a kept connection may have died unnoticed."""
+    """`dra_kube.api.Api` over HTTP."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -59,34 +42,18 @@ class HttpApi:
         """Close every connection."""
         await self._session.close()
 
-    async def get(self, path: str) -> Json:
-        """Return the object or list."""
-        try:
-            return await self.request("GET", path)
-        except UnclearError:
-            return await self.request("GET", path)
-
-    async def create(self, path: str, body: Json) -> Json:
-        """Return the object as created in the collection."""
-        return await self.request("POST", path, body)
-
-    async def replace(self, path: str, body: Json) -> Json:
-        """Return the object as replaced."""
-        return await self.request("PUT", path, body)
-
-    async def patch(self, path: str, body: Json) -> Json:
-        """Return the object after a strategic merge patch (kinds of the core only)."""
-        return await self.request("PATCH", path, body, content_type=STRATEGIC_PATCH)
-
-    async def delete(self, path: str, options: Json) -> Json:
-        """Return the object, or a Status, after it was marked for deletion."""
-        return await self.request("DELETE", path, options)
-
     async def request(
         self, method: str, path: str, body: Json | None = None, *, content_type: str = JSON, accept: str = JSON
     ) -> Json:
-        """Return the decoded answer to one request. Raises `ApiError`."""
-        target = Target.of(path.partition("?")[0])
+        """Return the decoded answer. Raises `ApiError`."""
+
+        async def send() -> Json:
+            return await self._send(method, path, body, content_type=content_type, accept=accept)
+
+        return await retry(send, READS, asyncio.sleep) if method == "GET" else await send()
+
+    async def _send(self, method: str, path: str, body: Json | None, *, content_type: str, accept: str) -> Json:
+        target = Target.of(path)
         action = f"{VERBS[method]} {target.resource} {target.object}".strip()
         payload = None if body is None else orjson.dumps(body)
         try:
@@ -103,7 +70,7 @@ class HttpApi:
         API_REQUESTS.labels(VERBS[method], target.resource, response.status).inc()
         answer = _decoded(content)
         if response.status >= HTTPStatus.BAD_REQUEST:
-            raise _error(action, response.status, answer, response.headers)
+            raise error_of(action, response.status, answer, response.headers)
         if method not in {"GET", "DELETE"}:
             self.learn(answer)
         return answer
@@ -119,24 +86,3 @@ def _decoded(content: bytes) -> Json:
     except orjson.JSONDecodeError:
         answer = {"message": content[:200].decode(errors="replace").strip()}
     return answer if isinstance(answer, dict) else {"value": answer}
-
-
-def _error(action: str, code: int, answer: Json, headers: Mapping[str, str]) -> ApiError:
-    details: Mapping[str, Any] = answer.get("details") or {}
-    told: dict[str, Any] = {
-        "reason": str(answer.get("reason") or ""),
-        "message": str(answer.get("message") or ""),
-        "causes": tuple(str(cause.get("field") or "") for cause in details.get("causes") or ()),
-    }
-    if code == HTTPStatus.NOT_FOUND:
-        return MissingError(action, code, **told)
-    if code == HTTPStatus.CONFLICT:
-        return ConflictError(action, code, **told)
-    if code == HTTPStatus.TOO_MANY_REQUESTS:
-        error = ThrottledError(action, code, **told)
-        asked = headers.get("Retry-After") or str(details.get("retryAfterSeconds") or "1")
-        error.retry_after = float(asked) if asked.isdecimal() else 1.0
-        return error
-    if code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return UnclearError(action, code, **told)
-    return ApiError(action, code, **told)

@@ -7,14 +7,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
-from dra_operator.api import Json
+from dra_kube.api import MERGE_PATCH, Api, Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
 from dra_operator.cache import Cache
 from dra_operator.events import Notice, Recorder, Regarding, Severity
 from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
-from dra_operator.kube.ports import MERGE_PATCH
 from dra_operator.logs import log
-from dra_operator.nodeclaimwriter import Server
 from dra_operator.sight import Sight, on_node
 from dra_operator.write_results import result_of
 from dra_scheduling.cycle.events import DisruptionWrites, WriteResult
@@ -39,16 +37,16 @@ class DisruptionWriter:
 
     def __init__(
         self,
-        server: Server,
+        api: Api,
         cache: Cache,
         recorder: Recorder,
         *,
         ended: Callable[[DisruptionWrites], None],
         may_write: Callable[[], bool],
     ) -> None:
-        self._server = server
+        self._api = api
         self._cache = cache
-        self._sight = Sight(server, cache)
+        self._sight = Sight(api, cache)
         self._recorder = recorder
         self._ended = ended
         self._may_write = may_write
@@ -108,20 +106,20 @@ class DisruptionWriter:
 
     async def _create(self, claim: NodeClaim) -> None:
         try:
-            answer = await self._server.request("POST", NODE_CLAIMS.path, write(claim))
+            answer = await self._api.request("POST", NODE_CLAIMS.path, write(claim))
         except ConflictError:
             # An earlier request whose answer was lost, or another node of that name.
-            answer = await self._server.request("GET", NODE_CLAIMS.object_path(_key(claim)))
+            answer = await self._api.request("GET", NODE_CLAIMS.object_path(_key(claim)))
             if _claim(answer).metadata.annotations.get(REPLACES) != claim.metadata.annotations[REPLACES]:
                 raise
-        self._server.learn(answer)
+        self._api.learn(answer)
 
     async def _annotate(self, claim: NodeClaim, annotations: dict[str, str | None]) -> None:
         current = self._cache.get(NodeClaim, _key(claim)) or claim
         guard = {"uid": claim.metadata.uid, "resourceVersion": current.metadata.resource_version}
         body: Json = {"metadata": {**guard, "annotations": annotations}}
         path = NODE_CLAIMS.object_path(_key(claim))
-        self._server.learn(await self._server.request("PATCH", path, body, content_type=MERGE_PATCH))
+        self._api.learn(await self._api.request("PATCH", path, body, content_type=MERGE_PATCH))
 
     async def _delete(self, claim: NodeClaim) -> None:
         if claim.status.node_name and not await self._sight.has_all(PODS, on_node(claim.status.node_name)):
@@ -131,14 +129,14 @@ class DisruptionWriter:
         preconditions = {"uid": meta.uid, "resourceVersion": meta.resource_version}
         body: Json = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
         try:
-            await self._server.request("DELETE", NODE_CLAIMS.object_path(_key(claim)), body)
+            await self._api.request("DELETE", NODE_CLAIMS.object_path(_key(claim)), body)
         except MissingError:
             return
 
     async def _taint(self, node: str, uid: str, *, is_closed: bool) -> None:
         path = NODES.object_path(ObjectKey("", node))
         try:
-            found = await self._server.request("GET", path)
+            found = await self._api.request("GET", path)
         except MissingError:
             return
         taints = _taints(found, is_closed=is_closed)
@@ -146,7 +144,7 @@ class DisruptionWriter:
             return
         guard = {"uid": uid, "resourceVersion": found["metadata"]["resourceVersion"]}
         body: Json = {"metadata": guard, "spec": {"taints": taints}}
-        self._server.learn(await self._server.request("PATCH", path, body, content_type=MERGE_PATCH))
+        self._api.learn(await self._api.request("PATCH", path, body, content_type=MERGE_PATCH))
 
     def _tell(self, claim: NodeClaim, severity: Severity, reason: str, message: str) -> None:
         self._recorder.tell(

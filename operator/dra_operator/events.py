@@ -3,18 +3,19 @@
 import asyncio
 import hashlib
 from collections import Counter, OrderedDict
-from collections.abc import Awaitable, Callable
 from enum import StrEnum
+from functools import partial
 from http import HTTPStatus
 
 import msgspec
 
-from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
-from dra_operator.api import Api, Json, timestamp
+from dra_kube.api import STRATEGIC_PATCH, Api, Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
+from dra_kube.retry import Backoff, RetryPolicy, Sleep, retry
 from dra_operator.kinds import BY_KIND
 from dra_operator.logs import log
 from dra_operator.metrics import EVENTS
-from dra_operator.pacing import Clock, TokenBucket
+from dra_operator.pacing import Clock, TokenBucket, timestamp
 from dra_scheduling.wire import KubernetesObject
 
 COMPONENT = "dra-scheduler"
@@ -22,15 +23,11 @@ PER_SECOND = 50.0
 AT_ONCE = 300.0
 MAX_WAITING = 500
 """So many notices of one reason wait to be written; more than that a server is too slow for."""
-TURNS = 3
-PAUSE_SECONDS = 1.0
-LONGEST_PAUSE = 5.0
-"""The others wait behind it."""
+WRITES = RetryPolicy(attempts=3, backoff=Backoff(1.0, 1.0), longest_asked=5.0)
+"""The others wait behind it, so that no long pause is granted."""
 MAX_REMEMBERED = 20_000
 MAX_MESSAGE = 1_024
 DEFAULT_NAMESPACE = "default"
-
-Sleep = Callable[[float], Awaitable[None]]
 
 _log = log("events")
 
@@ -119,7 +116,7 @@ class Recorder:
             notice = await self._waiting.get()
             self._left[notice.reason] -= 1
             try:
-                await self._insist(notice)
+                await retry(partial(self._write, notice), WRITES, self._sleep)
             except ApiError as error:
                 EVENTS.labels(notice.reason, "failed").inc()
                 if error.code != HTTPStatus.FORBIDDEN:
@@ -132,32 +129,26 @@ class Recorder:
             self._buckets[reason] = TokenBucket(rate=PER_SECOND, burst=AT_ONCE, clock=self._clock)
         return self._buckets[reason]
 
-    async def _insist(self, notice: Notice) -> None:
-        for _ in range(TURNS - 1):
-            try:
-                return await self._write(notice)
-            except (ThrottledError, UnclearError) as error:
-                asked = error.retry_after if isinstance(error, ThrottledError) else 0.0
-                await self._sleep(min(LONGEST_PAUSE, max(PAUSE_SECONDS, asked)))
-        return await self._write(notice)
-
     async def _write(self, notice: Notice) -> None:
         name, path = notice.name, f"{notice.collection}/{notice.name}"
         count = self._counts.pop(name, 0)
         if count:
             try:
-                await self._api.patch(path, self._repetition(notice, count + 1))
+                await self._patch(path, self._repetition(notice, count + 1))
             except MissingError:
                 count = 0
         if not count:
             try:
-                await self._api.create(notice.collection, self._event(notice))
+                await self._api.request("POST", notice.collection, self._event(notice))
             except ConflictError:
-                count = int((await self._api.get(path)).get("count") or 1)
-                await self._api.patch(path, self._repetition(notice, count + 1))
+                count = int((await self._api.request("GET", path)).get("count") or 1)
+                await self._patch(path, self._repetition(notice, count + 1))
         self._counts[name] = count + 1
         if len(self._counts) > MAX_REMEMBERED:
             self._counts.popitem(last=False)
+
+    async def _patch(self, path: str, body: Json) -> None:
+        await self._api.request("PATCH", path, body, content_type=STRATEGIC_PATCH)
 
     def _event(self, notice: Notice) -> Json:
         now = timestamp()

@@ -7,8 +7,9 @@ from typing import Any, NoReturn
 
 import kopf
 
+from dra_kube.resources import Resource
 from dra_operator.access import NoAccessError
-from dra_operator.kinds import WATCHED, Resource
+from dra_operator.kinds import WATCHED
 from dra_operator.logs import configure, log
 from dra_operator.probes import AddressInUseError
 from dra_operator.runtime import Runtime

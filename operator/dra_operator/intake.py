@@ -8,9 +8,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from dra_kube.resources import Kind, Resource
 from dra_operator.cache import Cache, Novelty
 from dra_operator.events import Notice, Recorder, Regarding, Severity
-from dra_operator.kinds import BY_KIND, Kind, Resource
+from dra_operator.kinds import BY_KIND
 from dra_operator.logs import log
 from dra_operator.metrics import INVALID_OBJECTS, WATCH_EVENTS
 from dra_operator.session import version_of

@@ -2,56 +2,18 @@
 
 from collections.abc import Mapping
 
-import msgspec
-
+from dra_kube.resources import Kind, Resource
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.device_taint_rules import DeviceTaintRule
 from dra_scheduling.model.evictions import PodDisruptionBudget
-from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.namespaces import Namespace
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
-from dra_scheduling.wire import KubernetesObject
-
-Kind = type[KubernetesObject]
-
-
-class Resource(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind as the API serves it, over all namespaces."""
-
-    kind: Kind
-    group: str
-    version: str
-    plural: str
-
-    @property
-    def api_version(self) -> str:
-        """Group and version as objects write it."""
-        return f"{self.group}/{self.version}" if self.group else self.version
-
-    @property
-    def path(self) -> str:
-        """The path of its collection."""
-        return f"{self.root}/{self.plural}"
-
-    @property
-    def root(self) -> str:
-        """The path that lists what its group and version hold."""
-        return f"/apis/{self.api_version}" if self.group else f"/api/{self.version}"
-
-    def collection_path(self, namespace: str) -> str:
-        """Return the path of the collection in a namespace."""
-        return f"{self.root}/namespaces/{namespace}/{self.plural}"
-
-    def object_path(self, key: ObjectKey, subresource: str = "") -> str:
-        """Return the path of one object, or of a subresource of it."""
-        collection = self.collection_path(key.namespace) if key.namespace else self.path
-        return "/".join(part for part in (collection, key.name, subresource) if part)
 
 
 def _resource(kind: Kind, group: str, version: str, plural: str) -> Resource:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
-from dra_operator.api import Api, Json
+from dra_kube.api import Api, Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
 from dra_operator.logs import log
 from dra_operator.metrics import LEADING
 from dra_operator.pacing import Clock
@@ -131,7 +131,7 @@ class Election:
 
     async def _take_or_renew(self) -> bool:
         try:
-            lease = await self._api.get(f"{self._collection}/{self._name}")
+            lease = await self._api.request("GET", f"{self._collection}/{self._name}")
         except MissingError:
             return await self._create()
         spec: Json = lease.get("spec") or {}
@@ -155,7 +155,7 @@ class Election:
             "spec": self._spec(acquired=_now(), transitions=0),
         }
         try:
-            self._lease = await self._api.create(self._collection, lease)
+            self._lease = await self._api.request("POST", self._collection, lease)
         except ConflictError:
             return False
         return True
@@ -172,7 +172,7 @@ class Election:
 
     async def _write(self, lease: Json) -> None:
         # With its resourceVersion, so that of two replicas only one gets it.
-        self._lease = await self._api.replace(f"{self._collection}/{self._name}", lease)
+        self._lease = await self._api.request("PUT", f"{self._collection}/{self._name}", lease)
 
     def _spec(self, *, acquired: str, transitions: int) -> Json:
         return {

@@ -2,15 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
-from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
-from dra_operator.api import Json
+from dra_kube.api import MERGE_PATCH, Api, Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
+from dra_kube.retry import Backoff, RetryPolicy, retry
 from dra_operator.cache import Cache
 from dra_operator.kinds import NODE_CLAIMS, PODS
-from dra_operator.kube.ports import MERGE_PATCH, Requests
 from dra_operator.logs import Log, log
 from dra_operator.metrics import NODECLAIMS_WRITTEN
 from dra_operator.write_results import result_of
@@ -23,8 +22,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import InvalidObjectError, read_as, write
 
-TURNS = 5
-FIRST_PAUSE = 0.2
+WRITES = RetryPolicy(attempts=5, backoff=Backoff(0.4, 3.2))
 ASKED_PODS = 3
 """A watch may be behind without anybody noticing: that so many pods have gone is taken for all of them."""
 
@@ -38,20 +36,11 @@ class OrderReports(msgspec.Struct, frozen=True, kw_only=True):
     refused: Callable[[NodeClaimOrder, str], None]
 
 
-class Server(Requests, Protocol):
-    """The API server (`dra_operator.client.HttpApi`)."""
-
-    @property
-    def learn(self) -> Callable[[Json], None]:
-        """What takes in an object as the server has it; the answers to writes are before they are returned."""
-        ...
-
-
 class NodeClaimWriter:
     """A number of writers behind one queue. Of one NodeClaim there is never more than one order at a time."""
 
-    def __init__(self, server: Server, cache: Cache, reports: OrderReports, *, may_write: Callable[[], bool]) -> None:
-        self._server = server
+    def __init__(self, api: Api, cache: Cache, reports: OrderReports, *, may_write: Callable[[], bool]) -> None:
+        self._api = api
         self._cache = cache
         self._reports = reports
         self._may_write = may_write
@@ -98,7 +87,7 @@ class NodeClaimWriter:
         if not self._may_write():
             return
         try:
-            await self._server.request("DELETE", NODE_CLAIMS.object_path(_key(double)), body)
+            await self._api.request("DELETE", NODE_CLAIMS.object_path(_key(double)), body)
         except ApiError as error:
             line.warning("could not take back a NodeClaim whose pods wait for another one", error=str(error))
         else:
@@ -114,17 +103,11 @@ class NodeClaimWriter:
 
     async def _insist(self, order: NodeClaimOrder, line: Log) -> WriteResult:
         """Return how it ended: it is done where the server has what the order says."""
-        for turn in range(1, TURNS + 1):
-            if not self._is_wanted(order):
-                return WriteResult.DROPPED
-            try:
-                return await self._write_or_find(order, line)
-            except (ThrottledError, UnclearError) as error:
-                if turn == TURNS:
-                    raise
-                pause = error.retry_after if isinstance(error, ThrottledError) else 0.0
-                await asyncio.sleep(max(pause, FIRST_PAUSE * 2**turn))
-        return WriteResult.LOST
+
+        async def attempt() -> WriteResult:
+            return await self._write_or_find(order, line) if self._is_wanted(order) else WriteResult.DROPPED
+
+        return await retry(attempt, WRITES, asyncio.sleep)
 
     async def _write_or_find(self, order: NodeClaimOrder, line: Log) -> WriteResult:
         try:
@@ -137,14 +120,14 @@ class NodeClaimWriter:
     async def _create(self, order: NodeClaimOrder) -> bool:
         if not await self._is_waited_for(order):
             return False
-        await self._server.request("POST", NODE_CLAIMS.path, write(order.claim))
+        await self._api.request("POST", NODE_CLAIMS.path, write(order.claim))
         return True
 
     async def _is_waited_for(self, order: NodeClaimOrder) -> bool:
         """Whether the server, too, has one of the first few pods, and without a node."""
         for one in order.nominated[:ASKED_PODS]:
             try:
-                found = await self._server.request("GET", PODS.object_path(one.pod.key))
+                found = await self._api.request("GET", PODS.object_path(one.pod.key))
             except MissingError:
                 continue
             if _is_waiting(found, one.pod):
@@ -166,7 +149,7 @@ class NodeClaimWriter:
             }
         }
         try:
-            await self._server.request("PATCH", NODE_CLAIMS.object_path(_key(claim)), body, content_type=MERGE_PATCH)
+            await self._api.request("PATCH", NODE_CLAIMS.object_path(_key(claim)), body, content_type=MERGE_PATCH)
         except MissingError:
             return False
         return True
@@ -177,13 +160,13 @@ class NodeClaimWriter:
         What was read is taken in, since nobody would tell if it were gone again before it has been seen.
         """
         try:
-            answer = await self._server.request("GET", NODE_CLAIMS.object_path(_key(claim)))
+            answer = await self._api.request("GET", NODE_CLAIMS.object_path(_key(claim)))
             found = read_as(NodeClaim, answer)
         except MissingError:
             return False
         except InvalidObjectError as error:
             raise ApiError(f"use nodeclaim {claim.name}", 0, reason="Invalid", message=str(error)) from error
-        self._server.learn(answer)
+        self._api.learn(answer)
         return not found.metadata.is_deleting and set(nominees_of(claim)) <= set(nominees_of(found))
 
 

@@ -1,6 +1,7 @@
 """How fast things are done that may be left out or put off."""
 
 import asyncio
+import datetime as dt
 import time
 from collections.abc import Callable
 
@@ -8,6 +9,11 @@ Clock = Callable[[], float]
 
 LEVEL_SECONDS = 0.1
 LOOK_SECONDS = 0.002
+
+
+def timestamp() -> str:
+    """Return the time of day as the API writes it: RFC 3339 in UTC, to the second."""
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class LevelGate:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dra_binder.errors import ApiError
-from dra_operator.api import Api, Json
+from dra_kube.api import Api, Json
+from dra_kube.errors import ApiError
+from dra_kube.resources import Kind, Resource
 from dra_operator.kinds import (
     BIND_REQUESTS,
     CLAIMS,
@@ -17,8 +18,6 @@ from dra_operator.kinds import (
     PODS,
     SLICES,
     WATCHED,
-    Kind,
-    Resource,
 )
 from dra_operator.leader import lease_name
 from dra_operator.settings import NodeClaimsMode, Role, Settings
@@ -132,7 +131,7 @@ async def optional(api: Api) -> tuple[Resource, ...]:
 
 async def _served(api: Api, root: str) -> set[str]:
     try:
-        return {str(entry["name"]) for entry in (await api.get(root)).get("resources") or ()}
+        return {str(entry["name"]) for entry in (await api.request("GET", root)).get("resources") or ()}
     except ApiError as error:
         if error.code == 404:  # noqa: PLR2004  HTTP's Not Found: there is no such group or version
             return set()
@@ -163,4 +162,4 @@ async def _is_granted(api: Api, permission: Permission) -> bool:
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     }
-    return bool((await api.create(REVIEWS, review))["status"].get("allowed"))
+    return bool((await api.request("POST", REVIEWS, review))["status"].get("allowed"))

@@ -9,7 +9,8 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Protocol
 
-from dra_binder.errors import ApiError
+from dra_kube.errors import ApiError
+from dra_kube.resources import Kind, Resource
 from dra_operator.access import Access, NoAccessError
 from dra_operator.advice import Advice
 from dra_operator.audit import Audit
@@ -18,7 +19,6 @@ from dra_operator.cache import Cache
 from dra_operator.client import HttpApi
 from dra_operator.events import Recorder
 from dra_operator.intake import BadInput, Intake, PodRefused, SupplyRefused
-from dra_operator.kinds import Kind, Resource
 from dra_operator.kwok.role import KwokRole
 from dra_operator.leader import Election, Leadership
 from dra_operator.logs import log
@@ -209,11 +209,9 @@ class Runtime:
                 gate=self._gate,
             )
         if role is Role.NODECLAIMS and self.settings.nodeclaims is not NodeClaimsMode.OFF:
-            return NodeClaimsRole(
-                self.settings, requests=api, cache=self.cache, recorder=recorder, leadership=leadership
-            )
+            return NodeClaimsRole(self.settings, api=api, cache=self.cache, recorder=recorder, leadership=leadership)
         if role is Role.KWOK:
-            return KwokRole(self.settings, requests=api, cache=self.cache, recorder=recorder, leadership=leadership)
+            return KwokRole(self.settings, api=api, cache=self.cache, recorder=recorder, leadership=leadership)
         return None
 
     def _pod_refused(self) -> PodRefused | None:

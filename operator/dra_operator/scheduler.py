@@ -3,10 +3,10 @@
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
-from typing import Protocol
 
-from dra_binder.errors import ApiError, ThrottledError, UnclearError
-from dra_operator.api import Api
+from dra_kube.api import Api, Json
+from dra_kube.errors import ApiError
+from dra_kube.retry import Backoff, RetryPolicy, retry
 from dra_operator.bindrequests import BindRequestWriter, Reports
 from dra_operator.cache import Cache
 from dra_operator.cycle_reporter import MetricsReporter
@@ -15,7 +15,7 @@ from dra_operator.events import Recorder
 from dra_operator.kinds import NODE_CLAIMS
 from dra_operator.leader import Leadership
 from dra_operator.logs import log
-from dra_operator.nodeclaimwriter import NodeClaimWriter, OrderReports, Server
+from dra_operator.nodeclaimwriter import NodeClaimWriter, OrderReports
 from dra_operator.pacing import Clock, LevelGate
 from dra_operator.recordings import RecordingFiles
 from dra_operator.scheduling_thread import Calls, Level, SchedulingThread, Stop
@@ -39,13 +39,9 @@ WRITERS = 16
 NODE_CLAIM_WRITERS = 8
 UNWRITTEN = "BindRequestNotWritten"
 NODE_CLAIM_UNWRITTEN = "NodeClaimNotWritten"
-LOOK_SECONDS = 1.0
+LISTS = RetryPolicy(backoff=Backoff(1.0, 1.0))
 
 _log = log("scheduler")
-
-
-class SchedulerApi(Api, Server, Protocol):
-    """The API server as both writers see it (`dra_operator.client.HttpApi`)."""
 
 
 def steady_wall_clock() -> Clock:
@@ -61,7 +57,7 @@ class SchedulerRole:
         self,
         settings: Settings,
         *,
-        api: SchedulerApi,
+        api: Api,
         cache: Cache,
         recorder: Recorder,
         leadership: Leadership,
@@ -176,19 +172,20 @@ class SchedulerRole:
 
         With BindRequests that does no harm, which have the names of their pods; a second node for a pod would.
         """
-        while self._leadership.is_leading:
-            try:
-                answer = await self._api.get(NODE_CLAIMS.path)
-            except (ThrottledError, UnclearError) as error:
-                _log.warning("NodeClaims cannot be listed", error=str(error))
-                await asyncio.sleep(LOOK_SECONDS)
-                continue
-            except ApiError as error:
-                _log.debug("there are no NodeClaims to list", error=str(error))
-                return
-            for item in answer.get("items") or ():
-                self._api.learn({"apiVersion": NODE_CLAIMS.api_version, "kind": NodeClaim.__name__, **item})
+
+        async def listed() -> Json:
+            return await self._api.request("GET", NODE_CLAIMS.path) if self._leadership.is_leading else {}
+
+        def failed(error: ApiError, _: int) -> None:
+            _log.warning("NodeClaims cannot be listed", error=str(error))
+
+        try:
+            answer = await retry(listed, LISTS, asyncio.sleep, failed=failed)
+        except ApiError as error:
+            _log.debug("there are no NodeClaims to list", error=str(error))
             return
+        for item in answer.get("items") or ():
+            self._api.learn({"apiVersion": NODE_CLAIMS.api_version, "kind": NodeClaim.__name__, **item})
 
     def _decided(self, decisions: Decisions) -> None:
         for outcome in decisions.outcomes:

@@ -17,7 +17,8 @@ import aiohttp
 import orjson
 from aiohttp.connector import Connection
 
-from dra_operator.kinds import BY_PATH, Resource
+from dra_kube.resources import Resource
+from dra_operator.kinds import BY_PATH
 from dra_operator.logs import log
 from dra_operator.metrics import WATCH_EVENTS
 from dra_operator.watches import Watch, Watches

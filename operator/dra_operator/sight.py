@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
-from dra_binder.errors import MissingError
-from dra_operator.api import Json
+from dra_kube.api import Api, Json
+from dra_kube.errors import MissingError
+from dra_kube.resources import Kind, Resource
 from dra_operator.cache import Cache, version
-from dra_operator.kinds import Kind, Resource
-from dra_operator.kube.ports import Requests
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import InvalidObjectError, read_as
 
@@ -29,10 +28,10 @@ class Sight:
     The answer holds for what was there when the question was put: whoever asks has to look into the cache after that.
     """
 
-    __slots__ = ("_cache", "_lists", "_places", "_requests", "_under_way")
+    __slots__ = ("_api", "_cache", "_lists", "_places", "_under_way")
 
-    def __init__(self, requests: Requests, cache: Cache) -> None:
-        self._requests = requests
+    def __init__(self, api: Api, cache: Cache) -> None:
+        self._api = api
         self._cache = cache
         self._places = asyncio.Semaphore(AT_ONCE)
         self._lists: dict[str, asyncio.Task[list[Any]]] = {}
@@ -41,7 +40,7 @@ class Sight:
     async def has(self, resource: Resource, name: str) -> bool:
         """Whether the cache knows the object without namespace as it is now; one that is not there need not be."""
         try:
-            found = await self._requests.request("GET", resource.object_path(ObjectKey("", name)))
+            found = await self._api.request("GET", resource.object_path(ObjectKey("", name)))
         except MissingError:
             return True
         return self._is_seen(resource.kind, found)
@@ -66,7 +65,7 @@ class Sight:
             # From now on the answer may be older than the question.
             self._under_way[path] = self._lists.pop(path)
             try:
-                return (await self._requests.request("GET", path)).get("items") or []
+                return (await self._api.request("GET", path)).get("items") or []
             except MissingError:
                 # The cluster does not have the kind.
                 return []

@@ -9,14 +9,15 @@ import asyncio
 import heapq
 from collections.abc import Callable
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
-from dra_operator.api import Api, Json, timestamp
+from dra_kube.api import STRATEGIC_PATCH, Api, Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
+from dra_kube.retry import Backoff
 from dra_operator.cache import Cache
 from dra_operator.events import Notice, Recorder, Regarding, Severity
 from dra_operator.kinds import PODS
 from dra_operator.logs import log
 from dra_operator.metrics import PENDING
-from dra_operator.pacing import Clock, TokenBucket
+from dra_operator.pacing import Clock, TokenBucket, timestamp
 from dra_scheduling.cycle.messages import NOMINATED
 from dra_scheduling.model.pods import Pod, PodCondition
 from dra_scheduling.state.assignments import Assignment, Nominated, Outcome, Waiting
@@ -30,10 +31,8 @@ CLAIM_NOT_CREATED = "ClaimNotCreated"
 FAILED_SCHEDULING = "FailedScheduling"
 BIND_FAILED = "BindFailed"
 PASSING_SECONDS = 3.0
-FIRST_PAUSE = 1.0
-LONGEST_PAUSE = 60.0
-FIRST_EVENT_PAUSE = 10.0
-LONGEST_EVENT_PAUSE = 300.0
+CONDITION_PAUSES = Backoff(1.0, 60.0)
+EVENT_PAUSES = Backoff(10.0, 300.0)
 WRITES_PER_SECOND = 20.0
 WRITES_AT_ONCE = 50.0
 
@@ -45,23 +44,23 @@ class _Told:
 
     __slots__ = (
         "event_after",
-        "event_pause",
+        "events",
         "has_event_to_come",
         "message",
         "nominated",
-        "pause",
         "pod",
         "reason",
         "summary",
         "write_after",
+        "writes",
     )
 
     def __init__(self, pod: Pod) -> None:
         self.pod = pod
         self.reason = self.message = self.summary = self.nominated = ""
-        self.pause = FIRST_PAUSE
+        self.writes = 0
         self.write_after = 0.0
-        self.event_pause = FIRST_EVENT_PAUSE
+        self.events = 0
         self.event_after = 0.0
         self.has_event_to_come = False
 
@@ -179,8 +178,8 @@ class PodStatus:
         now = self._clock()
         if now < told.event_after:
             return
-        told.event_after = now + told.event_pause
-        told.event_pause = min(told.event_pause * 2, LONGEST_EVENT_PAUSE)
+        told.events += 1
+        told.event_after = now + EVENT_PAUSES.pause(told.events)
         self._recorder.tell(
             Notice(regarding=Regarding.of(told.pod), severity=Severity.WARNING, reason=reason, message=told.message)
         )
@@ -201,8 +200,8 @@ class PodStatus:
         if self._says_so(told):
             return
         now = self._clock()
-        told.write_after = now + told.pause
-        told.pause = min(told.pause * 2, LONGEST_PAUSE)
+        told.writes += 1
+        told.write_after = now + CONDITION_PAUSES.pause(told.writes)
         meta = told.pod.metadata
         condition: Json = {"type": CONDITION, "status": "False", "reason": told.reason, "message": told.message}
         before = self._present(told)
@@ -211,7 +210,9 @@ class PodStatus:
         # The uid makes the server refuse the patch for another pod of that name.
         body: Json = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
         try:
-            await self._api.patch(PODS.object_path(told.pod.key, "status"), body)
+            await self._api.request(
+                "PATCH", PODS.object_path(told.pod.key, "status"), body, content_type=STRATEGIC_PATCH
+            )
             if told.has_event_to_come:
                 self._event(told, FAILED_SCHEDULING)
         except (MissingError, ConflictError):

@@ -16,8 +16,7 @@ SILENT_SECONDS = 30.0
 CONNECT_SECONDS = 5.0
 REQUEST_SECONDS = 60.0
 STUCK_SECONDS = 30.0
-PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0)
-LONGEST_PAUSE = 5.0
+PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 3.0, 5.0)
 
 
 class NoDiff(kopf.DiffBaseStorage):
@@ -61,7 +60,7 @@ class Forever(Iterable[float]):
     def __iter__(self) -> Iterator[float]:
         yield from PAUSES
         while True:
-            yield LONGEST_PAUSE
+            yield PAUSES[-1]
 
 
 def tune(settings: kopf.OperatorSettings) -> None:

@@ -6,9 +6,9 @@ Kopf looks for kinds only once, and of a kind that has gone what was last seen s
 import asyncio
 from collections.abc import Callable, Iterable
 
-from dra_binder.errors import ApiError
-from dra_operator.api import Api
-from dra_operator.kinds import Resource
+from dra_kube.api import Api
+from dra_kube.errors import ApiError
+from dra_kube.resources import Resource
 from dra_operator.logs import log
 from dra_operator.permissions import optional, unserved
 

@@ -7,7 +7,8 @@ also puts right what per-object delivery can bring out of order: what a list has
 
 from collections.abc import Callable, Iterable
 
-from dra_operator.kinds import WATCHED, Kind, Resource
+from dra_kube.resources import Kind, Resource
+from dra_operator.kinds import WATCHED
 
 Listed = Callable[[Resource, frozenset[str]], None]
 Clock = Callable[[], float]

@@ -4,14 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
-from dra_binder.errors import ApiError, ConflictError, ThrottledError
+from dra_kube.errors import ApiError, ConflictError
+from dra_kube.retry import Backoff, RetryPolicy
 from dra_operator.logs import log
 
 K = TypeVar("K", bound=Hashable)
-CONFLICT_PAUSE = 0.05
-FIRST_PAUSE = 0.2
-LONGEST_PAUSE = 30.0
-MOST_DOUBLINGS = 10
+CONFLICTS = RetryPolicy(backoff=Backoff(0.05, 30.0))
+FAILURES = RetryPolicy(backoff=Backoff(0.2, 30.0))
 FINISH_LOOK_SECONDS = 0.02
 
 
@@ -101,9 +100,7 @@ class WorkQueue(Generic[K]):
 
     def _failed(self, key: K, error: Exception) -> None:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        pause = min(LONGEST_PAUSE, _first_pause(error) * 2.0 ** min(failures - 1, MOST_DOUBLINGS))
-        if isinstance(error, ThrottledError):
-            pause = max(pause, error.retry_after)
+        pause = _pause(error, failures)
         line = self._log.bind(key=str(key), seconds=round(pause, 2))
         if not isinstance(error, ApiError):
             line.exception("an object could not be dealt with")
@@ -116,5 +113,8 @@ class WorkQueue(Generic[K]):
         self.add(key)
 
 
-def _first_pause(error: Exception) -> float:
-    return CONFLICT_PAUSE if isinstance(error, ConflictError) else FIRST_PAUSE
+def _pause(error: Exception, failures: int) -> float:
+    if not isinstance(error, ApiError):
+        return FAILURES.backoff.pause(failures)
+    policy = CONFLICTS if isinstance(error, ConflictError) else FAILURES
+    return policy.pause(error, failures)

@@ -1,6 +1,6 @@
 """How a write ended, in the words of the scheduling loop."""
 
-from dra_binder.errors import ApiError, ConflictError, ThrottledError, UnclearError
+from dra_kube.errors import ApiError, ConflictError, ThrottledError, UnclearError
 from dra_scheduling.cycle.events import WriteResult
 
 

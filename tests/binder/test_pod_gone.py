@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from dra_binder.binder import Failed
-from dra_binder.errors import Gone
 from dra_binder.plan import Bound
+from dra_binder.stops import Gone
 from dra_binder.testing.faults import Fault, Rule
 from dra_binding.world import GENERATED, LOG, NODE, POD, World, allocation, bind_request, device
 from dra_scheduling.model.base import ObjectMeta

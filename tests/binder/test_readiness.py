@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from dra_binder.binder import Failed
-from dra_binder.errors import Gone
 from dra_binder.plan import Bound
+from dra_binder.stops import Gone
 from dra_binder.testing.faults import TRANSIENT_FAULTS, Crash, Fault, Rule
 from dra_binding.drivers import (
     ATTACHED,

@@ -9,7 +9,6 @@ import msgspec
 import pytest
 import yaml
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
 from dra_binder.plan import Plan, make_plan, special_claim
 from dra_binder.ports import BindRequests, Claims, Pods
 from dra_binder.testing.ports import InMemoryBindRequests, InMemoryClaims, InMemoryPods
@@ -18,7 +17,8 @@ from dra_binding.world import NODE, SPECIAL_REQUEST, allocation, bind_request, s
 from dra_controlplane.client import ApiClient
 from dra_controlplane.client import ApiError as ClientError
 from dra_controlplane.waiting import wait_until
-from dra_operator.api import Json
+from dra_kube.api import Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
 from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import (
@@ -44,8 +44,11 @@ class ThroughClient:
     def __init__(self, api: ApiClient) -> None:
         self._api = api
 
+    def learn(self, answer: Json) -> None:
+        """What is written comes back by the watch."""
+
     async def request(
-        self, method: str, path: str, body: Json | None = None, *, content_type: str = "application/json"
+        self, method: str, path: str, body: Json | None = None, *, content_type: str = "", accept: str = ""
     ) -> Json:
         try:
             return await asyncio.to_thread(self._api.request, method, path, body, content_type=content_type)

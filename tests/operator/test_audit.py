@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from aiohttp import web
 
+from dra_kube.api import Json
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operating.http import access_to, ignore_lists, serving
 from dra_operating.objects import at, raw
-from dra_operator.api import Json
 from dra_operator.audit import Audit
 from dra_operator.cache import Cache
 from dra_operator.client import HttpApi

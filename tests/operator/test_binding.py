@@ -13,7 +13,7 @@ from dra_operating.loop import settle
 from dra_operating.objects import at, bind_request, held_claim
 from dra_operator.binding import SUSPICION_SECONDS, Binding
 from dra_operator.cache import Cache
-from dra_operator.places import sleep
+from dra_operator.concurrency import Slot
 from dra_operator.view import ClusterView
 from dra_operator.wakeups import Changes
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
@@ -31,7 +31,7 @@ class Carrier:
         self.cancelled: list[str] = []
         self.ends: dict[str, asyncio.Future[Ending]] = {}
 
-    async def run(self, request: BindRequest, log: FilteringBoundLogger) -> Ending:
+    async def run(self, request: BindRequest, log: FilteringBoundLogger, slot: Slot) -> Ending:
         name = request.metadata.name
         self.begun.append(name)
         end: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
@@ -165,10 +165,10 @@ async def test_a_bind_that_pauses_leaves_its_place_to_another() -> None:
     world = World(concurrency=1)
     paused = asyncio.Event()
 
-    async def pausing(request: BindRequest, log: FilteringBoundLogger) -> Ending:
+    async def pausing(request: BindRequest, log: FilteringBoundLogger, slot: Slot) -> Ending:
         if request.metadata.name == "pauses":
             paused.set()
-            await sleep(3_600)
+            await slot.sleep(3_600)
         world.carrier.begun.append(request.metadata.name)
         return Bound("n1")
 
@@ -229,10 +229,10 @@ async def test_a_stop_waits_for_binds_that_end_soon(world: World) -> None:
 def let_binds_wait(world: World) -> None:
     """Binds that wait until their pod changes, the one of `c` for its node."""
 
-    async def waiting(request: BindRequest, log: FilteringBoundLogger) -> Ending:
+    async def waiting(request: BindRequest, log: FilteringBoundLogger, slot: Slot) -> Ending:
         world.carrier.begun.append(request.metadata.name)
         keys = [request.pod_key] if request.metadata.name != "c" else [ObjectKey("", "n1")]
-        with world.changes.of(keys) as change:
+        with world.changes.of(keys, slot) as change:
             change.clear()
             await change.wait(3_600)
         return Bound("n1")

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from dra_binder.errors import ApiError, ConflictError, ThrottledError, UnclearError
+from dra_kube.errors import ApiError, ConflictError, ThrottledError, UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operating.objects import at, bind_request, raw
 from dra_operator.bindrequests import BindRequestWriter, Reports

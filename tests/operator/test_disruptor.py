@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dra_binder.errors import ConflictError, MissingError, UnclearError
 from dra_cases.fleet import BORN, Fleet
+from dra_kube.api import Json
+from dra_kube.errors import ConflictError, MissingError, UnclearError
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
-from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.disruptionwriter import DisruptionWriter
 from dra_operator.events import Notice, Recorder, Severity
@@ -61,7 +61,9 @@ class Server:
     def learn(self, answer: Json) -> None:
         self.fleet.cluster.apply(read(answer))
 
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
+    async def request(
+        self, method: str, path: str, body: Json | None = None, *, content_type: str = "", accept: str = ""
+    ) -> Json:
         if method == "GET":
             found = self.lists.get(path) or self.objects.get(path)
             if found is None:

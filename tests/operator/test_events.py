@@ -1,10 +1,10 @@
 import pytest
 
-from dra_binder.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
+from dra_kube.api import Json
+from dra_kube.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
-from dra_operator.api import Json
 from dra_operator.events import AT_ONCE, MAX_WAITING, PER_SECOND, Notice, Recorder, Regarding, Severity
 from dra_scheduling.testing import node, pod
 

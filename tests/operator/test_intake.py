@@ -3,15 +3,16 @@ from typing import Any
 
 import pytest
 
+from dra_kube.api import Json
+from dra_kube.resources import Kind, Resource
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
 from dra_operating.objects import held_claim, raw
-from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
 from dra_operator.intake import BALLAST, BadInput, Intake
-from dra_operator.kinds import CLAIMS, NODES, PODS, SLICES, TAINT_RULES, Kind, Resource
+from dra_operator.kinds import CLAIMS, NODES, PODS, SLICES, TAINT_RULES
 from dra_operator.watches import Watches
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey

@@ -2,7 +2,7 @@
 
 import itertools
 
-from dra_binder.errors import ApiError, UnclearError
+from dra_kube.errors import ApiError, UnclearError
 from dra_operating.loop import settle
 from dra_operating.machines import LEASES, NODES, Machines, Server, writes_to
 from dra_operator.kwok.heartbeats import SLOTS, Heartbeats

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dra_binder.errors import ApiError, ConflictError, UnclearError
+from dra_kube.errors import ApiError, ConflictError, UnclearError
 from dra_operating.machines import (
     LEASES,
     NODE_CLAIMS,

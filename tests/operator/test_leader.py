@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from dra_binder.errors import ApiError, UnclearError
+from dra_kube.errors import ApiError, UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operating.clock import ManualClock
 from dra_operating.loop import running, settle

@@ -8,16 +8,17 @@ import pytest
 from msgspec.structs import replace
 
 from dra_cases.fleet import BORN, Fleet, pod
+from dra_kube.api import Json
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operating.loop import running, settle
 from dra_operating.requests import RequestsInMemory
-from dra_operator.api import Json, timestamp
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
 from dra_operator.kinds import BY_KIND
 from dra_operator.leader import Leadership
 from dra_operator.nodeclaims.role import NodeClaimsRole
+from dra_operator.pacing import timestamp
 from dra_operator.settings import Role, Settings
 from dra_scheduling.disruption import DecisionRecord
 from dra_scheduling.inventory.replacements import DISRUPTION
@@ -39,7 +40,12 @@ class Town(RequestsInMemory):
         self.cache = Cache()
         self._role: NodeClaimsRole | None = None
 
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
+    def learn(self, answer: Json) -> None:
+        """What is written comes back by the watch."""
+
+    async def request(
+        self, method: str, path: str, body: Json | None = None, *, content_type: str = "", accept: str = ""
+    ) -> Json:
         answer = await super().request(method, path, body, content_type=content_type)
         if method == "PATCH":
             self._tell(read(self.objects[path.removesuffix("/status")]))
@@ -76,7 +82,7 @@ class Town(RequestsInMemory):
         settings = Settings.from_environment({"DRA_ROLES": "nodeclaims"})
         leadership = Leadership(Role.NODECLAIMS, lambda _: role.leadership_changed(), lambda: 0.0)
         recorder = Recorder(ApiInMemory(), "tester", ManualClock())
-        role = NodeClaimsRole(settings, requests=self, cache=self.cache, recorder=recorder, leadership=leadership)
+        role = NodeClaimsRole(settings, api=self, cache=self.cache, recorder=recorder, leadership=leadership)
         self._role = role
         for kind in BY_KIND:
             for value in self.cache.values(kind):

@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager
 from types import FrameType
 from typing import TypeVar
 
+from dra_kube.api import Json
+from dra_kube.resources import Kind
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operating.loop import running, settle
 from dra_operating.requests import RequestsInMemory
-from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
-from dra_operator.kinds import Kind
 from dra_operator.leader import Leadership
 from dra_operator.nodeclaims.role import NodeClaimsRole
 from dra_operator.settings import Role, Settings
@@ -64,7 +64,7 @@ class Hall(RequestsInMemory):
         self._leadership = Leadership(Role.NODECLAIMS, lambda _: self.role.leadership_changed(), lambda: 0.0)
         self.role = NodeClaimsRole(
             Settings.from_environment({"DRA_ROLES": "nodeclaims"}),
-            requests=self,
+            api=self,
             cache=self.cache,
             recorder=Recorder(ApiInMemory(), "tester", ManualClock()),
             leadership=self._leadership,
@@ -74,7 +74,12 @@ class Hall(RequestsInMemory):
             if body["kind"] == "Node":
                 self.see(piece(body["metadata"]["name"], 0))
 
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
+    def learn(self, answer: Json) -> None:
+        """What is written comes back by the watch."""
+
+    async def request(
+        self, method: str, path: str, body: Json | None = None, *, content_type: str = "", accept: str = ""
+    ) -> Json:
         self.asked.append(path)
         answer = await super().request(method, path, body, content_type=content_type)
         if method == "PATCH":

@@ -2,8 +2,8 @@
 
 import pytest
 
+from dra_kube.api import Json
 from dra_operating.requests import RequestsInMemory
-from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.kinds import INSTANCE_TYPES, NODES
 from dra_operator.nodeclaims.lasting import is_all_seen, is_lasting

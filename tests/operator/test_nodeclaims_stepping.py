@@ -2,10 +2,10 @@
 
 import pytest
 
-from dra_binder.errors import ApiError, ThrottledError
+from dra_kube.api import Json
+from dra_kube.errors import ApiError, ThrottledError
 from dra_operating.clock import ManualClock
 from dra_operating.requests import RequestsInMemory
-from dra_operator.api import Json
 from dra_operator.events import Notice, Recorder
 from dra_operator.nodeclaims.stepping import RECHECK_SECONDS, Stepper
 from dra_operator.nodeclaims.writer import Writer

@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 
+from dra_kube.api import Json
+from dra_kube.resources import Kind
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operating.loop import running, settle
 from dra_operating.requests import RequestsInMemory
-from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
 from dra_operator.intake import BadInput, Intake
-from dra_operator.kinds import BY_KIND, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, Kind
+from dra_operator.kinds import BY_KIND, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS
 from dra_operator.leader import Leadership
 from dra_operator.nodeclaims.role import NodeClaimsRole
 from dra_operator.settings import Role, Settings
@@ -52,7 +53,7 @@ class Office(RequestsInMemory):
         cache, recorder = Cache(), Recorder(ApiInMemory(), "tester", ManualClock())
         self.leadership = Leadership(Role.NODECLAIMS, lambda _: self.role.leadership_changed(), lambda: 0.0)
         settings = Settings.from_environment({"DRA_ROLES": "nodeclaims"})
-        self.role = NodeClaimsRole(settings, requests=self, cache=cache, recorder=recorder, leadership=self.leadership)
+        self.role = NodeClaimsRole(settings, api=self, cache=cache, recorder=recorder, leadership=self.leadership)
         watches = Watches(ManualClock(), lambda _, __: None)
         for resource in (INSTANCE_TYPES, NODE_POOLS, NODE_CLAIMS):
             watches.add(resource)

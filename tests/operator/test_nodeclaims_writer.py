@@ -1,10 +1,10 @@
 import pytest
 from msgspec.structs import replace
 
-from dra_binder.errors import ApiError, ConflictError, ThrottledError, UnclearError
+from dra_kube.api import Json
+from dra_kube.errors import ApiError, ConflictError, ThrottledError, UnclearError
 from dra_operating.clock import ManualClock
 from dra_operating.requests import RequestsInMemory
-from dra_operator.api import Json
 from dra_operator.nodeclaims.writer import Blocked, Writer
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition

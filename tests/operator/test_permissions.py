@@ -1,9 +1,10 @@
 import pytest
 
-from dra_binder.errors import UnclearError
+from dra_kube.api import Json
+from dra_kube.errors import UnclearError
+from dra_kube.resources import Resource
 from dra_operating.api import ApiInMemory, Fault
-from dra_operator.api import Json
-from dra_operator.kinds import BETA_TAINT_RULES, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, TAINT_RULES, WATCHED, Resource
+from dra_operator.kinds import BETA_TAINT_RULES, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, TAINT_RULES, WATCHED
 from dra_operator.permissions import Permission, missing, needed, optional, unserved
 from dra_operator.settings import Settings
 

@@ -1,11 +1,11 @@
 import msgspec
 import pytest
 
+from dra_kube.api import Json
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
 from dra_operating.objects import at, raw
-from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
 from dra_operator.status import PodStatus

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from dra_binder.errors import ApiError, ThrottledError, UnclearError
+from dra_kube.errors import ApiError, ThrottledError, UnclearError
 from dra_operating.api import Fault
 from dra_operating.objects import at
 from dra_operating.server import ServerInMemory

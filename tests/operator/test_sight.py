@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
+from dra_kube.api import Json
 from dra_operating.requests import RequestsInMemory
-from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.kinds import NODES, PODS
 from dra_operator.sight import AT_ONCE, Sight, on_node
@@ -74,7 +74,12 @@ class Slow(RequestsInMemory):
         self.asked = 0
         self.is_open = asyncio.Event()
 
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
+    def learn(self, answer: Json) -> None:
+        """What is written comes back by the watch."""
+
+    async def request(
+        self, method: str, path: str, body: Json | None = None, *, content_type: str = "", accept: str = ""
+    ) -> Json:
         self.asked += 1
         await self.is_open.wait()
         return await super().request(method, path, body, content_type=content_type)

@@ -1,12 +1,12 @@
 import msgspec
 import pytest
 
-from dra_binder.errors import UnclearError
+from dra_kube.api import Json
+from dra_kube.errors import UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
 from dra_operating.objects import at, raw
-from dra_operator.api import Json
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
 from dra_operator.status import PASSING_SECONDS, PodStatus

@@ -2,9 +2,10 @@
 
 import pytest
 
-from dra_binder.errors import ApiError
+from dra_kube.errors import ApiError
+from dra_kube.resources import Resource
 from dra_operating.api import ApiInMemory, Fault
-from dra_operator.kinds import BIND_REQUESTS, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, TAINT_RULES, WATCHED, Resource
+from dra_operator.kinds import BIND_REQUESTS, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, TAINT_RULES, WATCHED
 from dra_operator.upgrades import CONFIRMATIONS, Upgrades
 
 NODE_KINDS = (NODE_POOLS, INSTANCE_TYPES, NODE_CLAIMS)

@@ -1,7 +1,7 @@
 import asyncio
 
 from dra_operating.loop import settle
-from dra_operator.places import at_place
+from dra_operator.concurrency import Slot, Slots
 from dra_operator.wakeups import Changes
 from dra_scheduling.model.ids import ObjectKey
 
@@ -9,8 +9,10 @@ OURS, OTHERS = ObjectKey("default", "ours"), ObjectKey("default", "others")
 ENDLESS = 3_600.0
 
 
-async def wait_once(changes: Changes, *keys: ObjectKey, seconds: float | None = ENDLESS) -> None:
-    with changes.of(keys) as change:
+async def wait_once(
+    changes: Changes, *keys: ObjectKey, seconds: float | None = ENDLESS, slot: Slot | None = None
+) -> None:
+    with changes.of(keys, slot or Slot()) as change:
         change.clear()
         await change.wait(seconds)
 
@@ -51,7 +53,7 @@ async def test_several_may_wait_for_the_same_object() -> None:
 
 async def test_a_change_between_a_look_and_the_wait_is_not_missed() -> None:
     changes = Changes()
-    with changes.of([OURS]) as change:
+    with changes.of([OURS], Slot()) as change:
         change.clear()
         changes.changed(OURS)
 
@@ -60,7 +62,7 @@ async def test_a_change_between_a_look_and_the_wait_is_not_missed() -> None:
 
 async def test_a_change_before_the_look_is_no_news() -> None:
     changes = Changes()
-    with changes.of([OURS]) as change:
+    with changes.of([OURS], Slot()) as change:
         changes.changed(OURS)
         change.clear()
         waits = asyncio.create_task(change.wait(ENDLESS))
@@ -75,17 +77,17 @@ async def test_a_wait_ends_when_its_time_is_up() -> None:
     await wait_once(Changes(), OURS, seconds=0.01)
 
 
-async def test_who_waits_leaves_its_place_to_another() -> None:
-    changes, places = Changes(), asyncio.Semaphore(1)
+async def test_who_waits_gives_its_slot_to_another() -> None:
+    changes, slots = Changes(), Slots(1)
 
     async def bind() -> None:
-        async with at_place(places):
-            await wait_once(changes, OURS)
+        async with slots.taken() as slot:
+            await wait_once(changes, OURS, slot=slot)
 
     waits = asyncio.create_task(bind())
     await settle()
 
-    async with places:
+    async with slots.taken():
         changes.changed(OURS)
         await settle()
         assert not waits.done()

@@ -1,5 +1,6 @@
+from dra_kube.resources import Resource
 from dra_operating.clock import ManualClock
-from dra_operator.kinds import CLAIMS, TAINT_RULES, WATCHED, Resource
+from dra_operator.kinds import CLAIMS, TAINT_RULES, WATCHED
 from dra_operator.watches import Watch, Watches
 from dra_scheduling.model.claims import ResourceClaim
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from dra_binder.errors import ConflictError, ThrottledError, UnclearError
+from dra_kube.errors import ConflictError, ThrottledError, UnclearError
 from dra_operating.loop import running, settle
 from dra_operator.workqueue import WorkQueue
 

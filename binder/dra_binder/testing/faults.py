@@ -4,7 +4,7 @@ from enum import Enum, auto
 
 import msgspec
 
-from dra_binder.errors import ApiError, ConflictError, ThrottledError, UnclearError
+from dra_kube.errors import ApiError, ConflictError, ThrottledError, UnclearError
 
 
 class Fault(Enum):

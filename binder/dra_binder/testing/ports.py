@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import msgspec
 
 from dra_binder.allocations import devices_of
-from dra_binder.errors import ConflictError
 from dra_binder.plan import unknown_request
 from dra_binder.ports import Account, Draw, Ports, Presence
 from dra_binder.testing.server import InMemoryServer, S, Stored, invalid
+from dra_kube.errors import ConflictError
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import (
     MAX_CONSUMERS_PER_CLAIM,

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 import msgspec
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
 from dra_binder.testing.faults import APPLIED, Rule, failure
+from dra_kube.errors import ApiError, ConflictError, MissingError
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim

@@ -7,10 +7,9 @@ the server refuse it for another object of the same name.
 """
 
 from http import HTTPStatus
-from typing import Protocol
 
-from dra_binder.errors import ApiError, ConflictError
-from dra_operator.api import Json
+from dra_kube.api import MERGE_PATCH, Api, Json
+from dra_kube.errors import ApiError, ConflictError
 from dra_operator.kinds import BIND_REQUESTS, CLAIMS, PODS
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimStatus
@@ -18,56 +17,46 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import NodeAllocatableResourceClaimStatus, Pod, PodExtendedResourceClaimStatus
 from dra_scheduling.wire import InvalidObjectError, KubernetesObject, read_as, write, write_value
 
-JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"
 UNREADABLE = "Unreadable"
-
-
-class Requests(Protocol):
-    """The API server (`dra_operator.client.HttpApi`)."""
-
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = JSON) -> Json:
-        """Return the decoded answer. Raises `ApiError` for any other end."""
-        ...
 
 
 class KubeClaims:
     """`dra_binder.ports.Claims`."""
 
-    __slots__ = ("_requests",)
+    __slots__ = ("_api",)
 
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
+    def __init__(self, api: Api) -> None:
+        self._api = api
 
     async def get(self, key: ObjectKey) -> ResourceClaim:
         """Return the claim as the server holds it now."""
-        return _claim(await self._requests.request("GET", CLAIMS.object_path(key)), key)
+        return _claim(await self._api.request("GET", CLAIMS.object_path(key)), key)
 
     async def create(self, claim: ResourceClaim) -> ResourceClaim:
         """Create the claim under its name."""
         path = CLAIMS.collection_path(claim.metadata.namespace)
-        return _claim(await self._requests.request("POST", path, write(claim)), claim.key)
+        return _claim(await self._api.request("POST", path, write(claim)), claim.key)
 
     async def replace_finalizers(self, claim: ResourceClaim, finalizers: tuple[str, ...]) -> ResourceClaim:
         """Set the finalizers and nothing else."""
         body: Json = {"metadata": {**_version(claim), "finalizers": list(finalizers)}}
-        return _claim(await _patch(self._requests, CLAIMS.object_path(claim.key), body), claim.key)
+        return _claim(await _patch(self._api, CLAIMS.object_path(claim.key), body), claim.key)
 
     async def replace_status(self, claim: ResourceClaim, status: ResourceClaimStatus) -> ResourceClaim:
         """Set allocation and reservedFor."""
         path = CLAIMS.object_path(claim.key, "status")
         if claim.status == ResourceClaimStatus():
             body = write(ResourceClaim(metadata=claim.metadata, status=status))
-            return _claim(await self._requests.request("PUT", path, body), claim.key)
+            return _claim(await self._api.request("PUT", path, body), claim.key)
         fields: Json = {"reservedFor": [write_value(consumer) for consumer in status.reserved_for]}
         if status.allocation != claim.status.allocation:
             fields["allocation"] = write_value(status.allocation) if status.allocation else None
         body = {"metadata": _version(claim), "status": fields}
-        return _claim(await _patch(self._requests, path, body), claim.key)
+        return _claim(await _patch(self._api, path, body), claim.key)
 
     async def delete(self, claim: ResourceClaim) -> ResourceClaim | None:
         """Delete the claim; return it while finalizers hold it."""
-        answer = await self._requests.request("DELETE", CLAIMS.object_path(claim.key), _only(claim))
+        answer = await self._api.request("DELETE", CLAIMS.object_path(claim.key), _only(claim))
         if answer.get("kind") != ResourceClaim.__name__:
             return None
         left = _claim(answer, claim.key)
@@ -77,14 +66,14 @@ class KubeClaims:
 class KubePods:
     """`dra_binder.ports.Pods`."""
 
-    __slots__ = ("_requests",)
+    __slots__ = ("_api",)
 
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
+    def __init__(self, api: Api) -> None:
+        self._api = api
 
     async def get(self, key: ObjectKey) -> Pod:
         """Return the pod as the server holds it now."""
-        answer = await self._requests.request("GET", PODS.object_path(key))
+        answer = await self._api.request("GET", PODS.object_path(key))
         try:
             return read_as(Pod, answer)
         except InvalidObjectError as error:
@@ -96,7 +85,7 @@ class KubePods:
             "metadata": {"uid": pod.metadata.uid},
             "status": {"extendedResourceClaimStatus": write_value(status)},
         }
-        await _patch(self._requests, PODS.object_path(pod.key, "status"), body)
+        await _patch(self._api, PODS.object_path(pod.key, "status"), body)
 
     async def patch_taken_of_node(self, pod: Pod, taken: tuple[NodeAllocatableResourceClaimStatus, ...]) -> None:
         """Set `status.nodeAllocatableResourceClaimStatuses` and nothing else."""
@@ -104,7 +93,7 @@ class KubePods:
             "metadata": {"uid": pod.metadata.uid},
             "status": {"nodeAllocatableResourceClaimStatuses": [write_value(each) for each in taken]},
         }
-        await _patch(self._requests, PODS.object_path(pod.key, "status"), body)
+        await _patch(self._api, PODS.object_path(pod.key, "status"), body)
 
     async def bind(self, pod: Pod, node: str) -> None:
         """Bind the pod to the node."""
@@ -115,16 +104,16 @@ class KubePods:
             "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
-        await self._requests.request("POST", PODS.object_path(pod.key, "binding"), body)
+        await self._api.request("POST", PODS.object_path(pod.key, "binding"), body)
 
 
 class KubeBindRequests:
     """`dra_binder.ports.BindRequests`."""
 
-    __slots__ = ("_requests",)
+    __slots__ = ("_api",)
 
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
+    def __init__(self, api: Api) -> None:
+        self._api = api
 
     async def patch_status(self, request: BindRequest, status: BindRequestStatus) -> None:
         """Set the status; empty fields are removed."""
@@ -136,16 +125,16 @@ class KubeBindRequests:
             "lastAttemptTime": status.last_attempt_time or None,
         }
         body: Json = {"metadata": {"uid": request.metadata.uid}, "status": fields}
-        await _patch(self._requests, BIND_REQUESTS.object_path(request.key, "status"), body)
+        await _patch(self._api, BIND_REQUESTS.object_path(request.key, "status"), body)
 
     async def delete(self, request: BindRequest) -> None:
         """Delete the object."""
-        await self._requests.request("DELETE", BIND_REQUESTS.object_path(request.key), _only(request))
+        await self._api.request("DELETE", BIND_REQUESTS.object_path(request.key), _only(request))
 
 
-async def _patch(requests: Requests, path: str, body: Json) -> Json:
+async def _patch(api: Api, path: str, body: Json) -> Json:
     try:
-        return await requests.request("PATCH", path, body, content_type=MERGE_PATCH)
+        return await api.request("PATCH", path, body, content_type=MERGE_PATCH)
     except ApiError as error:
         if error.code == HTTPStatus.UNPROCESSABLE_ENTITY and "metadata.uid" in error.causes:
             # What other verbs call a conflict: the object has another UID than the patch.

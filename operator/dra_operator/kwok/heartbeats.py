@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 
-from dra_binder.errors import ApiError, MissingError
+from dra_kube.errors import ApiError, MissingError
 from dra_operator.kwok.writer import Writer
 from dra_operator.logs import log
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from dra_operator.api import Json, timestamp
+from dra_kube.api import Json
+from dra_operator.pacing import timestamp
 from dra_scheduling.basics.features import DEFAULT_FEATURES, NODE_ALLOCATABLE, Features
 from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.nodeclaims import NodeClaim

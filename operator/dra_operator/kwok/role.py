@@ -5,9 +5,9 @@ from collections.abc import Coroutine
 from enum import Enum, auto
 from typing import NamedTuple
 
+from dra_kube.api import Api
 from dra_operator.cache import Cache
 from dra_operator.events import Notice, Recorder, Regarding, Severity
-from dra_operator.kube.ports import Requests
 from dra_operator.kwok.behaviour import Behaviour, behaviour_of, usual
 from dra_operator.kwok.drivers import Drivers
 from dra_operator.kwok.heartbeats import Heartbeats
@@ -53,7 +53,7 @@ class KwokRole:
     """Everything that the role is made of. Lives on the event loop."""
 
     def __init__(
-        self, settings: Settings, *, requests: Requests, cache: Cache, recorder: Recorder, leadership: Leadership
+        self, settings: Settings, *, api: Api, cache: Cache, recorder: Recorder, leadership: Leadership
     ) -> None:
         self._usual = usual(settings)
         self._cache = cache
@@ -63,8 +63,8 @@ class KwokRole:
         self._places = places = Places(cache)
         self._catalogue = catalogue = Catalogue(settings.feature_gates)
         self._pauses = pauses = Pauses(time.monotonic)
-        writer = Writer(requests, settings.feature_gates)
-        sight = Sight(requests, cache)
+        writer = Writer(api, settings.feature_gates)
+        sight = Sight(api, cache)
         self._provider = Provider(
             writer, places=places, catalogue=catalogue, pauses=pauses, recorder=recorder, sight=sight
         )

@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 
-from dra_binder.errors import ConflictError, MissingError
-from dra_operator.api import Json
-from dra_operator.client import STRATEGIC_PATCH
+from dra_kube.api import MERGE_PATCH, STRATEGIC_PATCH, Api, Json
+from dra_kube.errors import ConflictError, MissingError
 from dra_operator.kinds import NODE_CLAIMS, NODES, PODS, SLICES
-from dra_operator.kube.ports import MERGE_PATCH, Requests
 from dra_operator.kwok.instances import FINALIZER
 from dra_operator.kwok.objects import LEASE_NAMESPACE, lease_of, node_of, node_status, provider_id, renewal
 from dra_operator.kwok.pools import Publish, Withdraw
@@ -22,10 +20,10 @@ LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases"
 class Writer:
     """Every method raises `ApiError`."""
 
-    __slots__ = ("_features", "_requests")
+    __slots__ = ("_api", "_features")
 
-    def __init__(self, requests: Requests, features: Features = DEFAULT_FEATURES) -> None:
-        self._requests = requests
+    def __init__(self, api: Api, features: Features = DEFAULT_FEATURES) -> None:
+        self._api = api
         self._features = features
 
     async def decide(self, claim: NodeClaim, labels: Mapping[str, str]) -> None:
@@ -54,7 +52,7 @@ class Writer:
         """Let the machine come up; return False where another node has its name."""
         try:
             body = node_of(claim, is_ready=is_ready, features=self._features)
-            await self._requests.request("POST", NODES.path, body)
+            await self._api.request("POST", NODES.path, body)
         except ConflictError as error:
             there = await self._node(claim)
             if not there:
@@ -75,7 +73,7 @@ class Writer:
         """Say whether the node is ready."""
         body: Json = {"metadata": {"uid": node.metadata.uid}, "status": node_status(is_ready=is_ready)}
         path = NODES.object_path(_key(node), "status")
-        await self._requests.request("PATCH", path, body, content_type=STRATEGIC_PATCH)
+        await self._api.request("PATCH", path, body, content_type=STRATEGIC_PATCH)
 
     async def delete_node(self, name: str, uid: str) -> None:
         """Delete the node, and no other of its name."""
@@ -83,17 +81,17 @@ class Writer:
 
     async def create_lease(self, name: str, uid: str) -> None:
         """Say for the first time that a node is alive."""
-        await self._requests.request("POST", LEASES, lease_of(name, uid))
+        await self._api.request("POST", LEASES, lease_of(name, uid))
 
     async def renew_lease(self, name: str) -> None:
         """Say that a node is still alive."""
         body: Json = {"spec": {"renewTime": renewal()}}
-        await self._requests.request("PATCH", f"{LEASES}/{name}", body, content_type=MERGE_PATCH)
+        await self._api.request("PATCH", f"{LEASES}/{name}", body, content_type=MERGE_PATCH)
 
     async def delete_lease(self, name: str) -> None:
         """Delete the Lease of a node."""
         try:
-            await self._requests.request("DELETE", f"{LEASES}/{name}", {})
+            await self._api.request("DELETE", f"{LEASES}/{name}", {})
         except MissingError:
             return
 
@@ -101,11 +99,11 @@ class Writer:
         """Create a slice, or put it in the place of the one of its name."""
         body = write(step.slice)
         if step.before is None:
-            await self._requests.request("POST", SLICES.path, body)
+            await self._api.request("POST", SLICES.path, body)
             return
         meta = step.before.metadata
         body["metadata"] |= {"uid": meta.uid, "resourceVersion": meta.resource_version}  # type: ignore[operator]
-        await self._requests.request("PUT", SLICES.object_path(_key(step.before)), body)
+        await self._api.request("PUT", SLICES.object_path(_key(step.before)), body)
 
     async def withdraw(self, step: Withdraw) -> None:
         """Delete a slice."""
@@ -115,7 +113,7 @@ class Writer:
         """Write into the status of a pod."""
         body: Json = {"metadata": {"uid": pod.metadata.uid}, "status": status}
         path = PODS.object_path(pod.key, "status")
-        await self._requests.request("PATCH", path, body, content_type=STRATEGIC_PATCH)
+        await self._api.request("PATCH", path, body, content_type=STRATEGIC_PATCH)
 
     async def end_pod(self, pod: Pod) -> None:
         """Let a pod be gone: nothing of it runs any more."""
@@ -123,7 +121,7 @@ class Writer:
 
     async def _node(self, claim: NodeClaim) -> Json:
         try:
-            return await self._requests.request("GET", NODES.object_path(_key(claim)))
+            return await self._api.request("GET", NODES.object_path(_key(claim)))
         except MissingError:
             return {}
 
@@ -131,12 +129,12 @@ class Writer:
         guard = {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version}
         body = {**body, "metadata": {**body.get("metadata", {}), **guard}}
         path = NODE_CLAIMS.object_path(_key(claim), subresource)
-        await self._requests.request("PATCH", path, body, content_type=MERGE_PATCH)
+        await self._api.request("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def _delete(self, path: str, uid: str, **options: int) -> None:
         body: Json = {"preconditions": {"uid": uid}, **options}
         try:
-            await self._requests.request("DELETE", path, body)
+            await self._api.request("DELETE", path, body)
         except MissingError:
             return
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from dra_operator.api import Json
+from dra_kube.api import Json
 from dra_operator.kinds import INSTANCE_TYPES, NODES, PODS, SLICES
 from dra_operator.sight import Sight, on_node
 from dra_scheduling.model.nodeclaims import NodeClaim

@@ -5,11 +5,10 @@ from collections.abc import Coroutine, Iterable, Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from dra_operator.api import timestamp
+from dra_kube.api import Api
+from dra_kube.resources import Kind
 from dra_operator.cache import Cache
 from dra_operator.events import Recorder
-from dra_operator.kinds import Kind
-from dra_operator.kube.ports import Requests
 from dra_operator.leader import Leadership
 from dra_operator.nodeclaims.lasting import is_all_seen, is_lasting
 from dra_operator.nodeclaims.places import Places
@@ -17,6 +16,7 @@ from dra_operator.nodeclaims.podevents import PodEvents
 from dra_operator.nodeclaims.stepping import Stepper
 from dra_operator.nodeclaims.unusable import Unusable
 from dra_operator.nodeclaims.writer import Writer
+from dra_operator.pacing import timestamp
 from dra_operator.settings import NodeClaimsMode, Settings
 from dra_operator.sight import BEHIND_SECONDS, Sight
 from dra_operator.workqueue import WorkQueue
@@ -69,7 +69,7 @@ class NodeClaimsRole:
     """Everything that the role is made of. Lives on the event loop."""
 
     def __init__(
-        self, settings: Settings, *, requests: Requests, cache: Cache, recorder: Recorder, leadership: Leadership
+        self, settings: Settings, *, api: Api, cache: Cache, recorder: Recorder, leadership: Leadership
     ) -> None:
         self._mode = settings.nodeclaims
         self._features = settings.feature_gates
@@ -80,11 +80,11 @@ class NodeClaimsRole:
         )
         self._cache = cache
         self._leadership = leadership
-        self._writer = Writer(requests, time.monotonic)
+        self._writer = Writer(api, time.monotonic)
         self._places = Places(cache, settings.feature_gates)
         self._pod_events = PodEvents(time.time)
         self._queue: WorkQueue[Task] = WorkQueue("nodeclaims")
-        self._sight = Sight(requests, cache)
+        self._sight = Sight(api, cache)
         self._stepper = Stepper(self._writer, recorder, time.monotonic)
         self._unusable: dict[Task, Unusable] = {}
 

@@ -3,7 +3,7 @@
 import time
 from http import HTTPStatus
 
-from dra_binder.errors import ApiError
+from dra_kube.errors import ApiError
 from dra_operator.events import Notice, Recorder, Regarding, Severity
 from dra_operator.logs import log
 from dra_operator.metrics import NODECLAIM_STEPS

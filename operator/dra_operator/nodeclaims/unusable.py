@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from dra_operator.api import Json
-from dra_operator.kinds import Kind
+from dra_kube.api import Json
+from dra_kube.resources import Kind
 from dra_scheduling.instancetypes.instance_type_status import VALID as TYPE_IS_VALID
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodepools import NodePool

@@ -10,10 +10,11 @@ from typing import Any
 
 import msgspec
 
-from dra_binder.errors import ConflictError, MissingError, ThrottledError, UnclearError
-from dra_operator.api import Json
-from dra_operator.kinds import BY_KIND, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, NODES, PODS, Resource
-from dra_operator.kube.ports import MERGE_PATCH, Requests
+from dra_kube.api import MERGE_PATCH, Api, Json
+from dra_kube.errors import ConflictError, MissingError, ThrottledError, UnclearError
+from dra_kube.resources import Resource
+from dra_kube.retry import Backoff, RetryPolicy
+from dra_operator.kinds import BY_KIND, INSTANCE_TYPES, NODE_CLAIMS, NODE_POOLS, NODES, PODS
 from dra_operator.nodeclaims.unusable import Unusable
 from dra_operator.pacing import Clock
 from dra_scheduling.model.conditions import Condition
@@ -26,8 +27,7 @@ from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType
 from dra_scheduling.nodeclaims.lifecycle_names import TERMINATION
 from dra_scheduling.wire import KubernetesObject, write_value
 
-FIRST_EVICTION_PAUSE = 1.0
-LONGEST_EVICTION_PAUSE = 10.0
+EVICTIONS = RetryPolicy(backoff=Backoff(1.0, 10.0), longest_asked=10.0)
 MOST_REMEMBERED = 10_000
 ROW_FIELDS = {
     Failure.DEVICES: ("deviceFailures", "retryAfter"),
@@ -46,10 +46,10 @@ class Blocked(msgspec.Struct, frozen=True):
 class Writer:
     """Requests about NodeClaims, their nodes and pods. Every method raises `ApiError`."""
 
-    __slots__ = ("_blocked", "_clock", "_requests")
+    __slots__ = ("_api", "_blocked", "_clock")
 
-    def __init__(self, requests: Requests, clock: Clock) -> None:
-        self._requests = requests
+    def __init__(self, api: Api, clock: Clock) -> None:
+        self._api = api
         self._clock = clock
         self._blocked: dict[str, Blocked] = {}
 
@@ -57,7 +57,7 @@ class Writer:
         """Give a node what the step says; return whether anything was left to be written."""
         path = NODES.object_path(ObjectKey("", step.name))
         try:
-            node = await self._requests.request("GET", path)
+            node = await self._api.request("GET", path)
         except MissingError:
             return False
         if node["metadata"]["uid"] != step.uid:
@@ -65,7 +65,7 @@ class Writer:
         patch = _node_patch(node, step)
         if patch is None:
             return False
-        await self._requests.request("PATCH", path, patch, content_type=MERGE_PATCH)
+        await self._api.request("PATCH", path, patch, content_type=MERGE_PATCH)
         return True
 
     async def change_status(self, claim: NodeClaim, step: ChangeStatus) -> None:
@@ -101,7 +101,7 @@ class Writer:
             return
         path = BY_KIND[value.kind].object_path(ObjectKey("", value.raw["metadata"]["name"]), "status")
         with suppress(MissingError):
-            await self._requests.request("PATCH", path, body, content_type=MERGE_PATCH)
+            await self._api.request("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def show_pool(self, value: NodePool, status: NodePoolStatus) -> None:
         """Write what a pool has. Resources that it has no more are taken out."""
@@ -118,7 +118,7 @@ class Writer:
         metadata = claim.metadata
         options: Json = {"preconditions": {"uid": metadata.uid, "resourceVersion": metadata.resource_version}}
         try:
-            await self._requests.request("DELETE", NODE_CLAIMS.object_path(_key(claim)), options)
+            await self._api.request("DELETE", NODE_CLAIMS.object_path(_key(claim)), options)
         except MissingError:
             return
 
@@ -144,7 +144,7 @@ class Writer:
             "deleteOptions": {"preconditions": {"uid": uid}},
         }
         try:
-            await self._requests.request("POST", PODS.object_path(pod.key, "eviction"), body)
+            await self._api.request("POST", PODS.object_path(pod.key, "eviction"), body)
         except (MissingError, ConflictError):
             # Gone, or another one of that name.
             pass
@@ -158,14 +158,13 @@ class Writer:
         """Delete the pod, whatever budgets say; it has its own time to end."""
         options: Json = {"preconditions": {"uid": pod.metadata.uid}}
         try:
-            await self._requests.request("DELETE", PODS.object_path(pod.key), options)
+            await self._api.request("DELETE", PODS.object_path(pod.key), options)
         except (MissingError, ConflictError):
             return
 
     def _refused(self, uid: str, before: Blocked | None, error: ThrottledError | UnclearError) -> Blocked:
         times = 1 if before is None else before.times + 1
-        asked = error.retry_after if isinstance(error, ThrottledError) else 0.0
-        pause = min(LONGEST_EVICTION_PAUSE, max(FIRST_EVICTION_PAUSE * 2.0 ** min(times - 1, 8), asked))
+        pause = EVICTIONS.pause(error, times)
         if len(self._blocked) >= MOST_REMEMBERED:
             self._blocked.clear()
         found = self._blocked[uid] = Blocked(str(error), times, self._clock() + pause)
@@ -176,7 +175,7 @@ class Writer:
         guard = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
         body = {**body, "metadata": {**body.get("metadata", {}), **guard}}
         path = resource.object_path(_key(value), subresource)
-        await self._requests.request("PATCH", path, body, content_type=MERGE_PATCH)
+        await self._api.request("PATCH", path, body, content_type=MERGE_PATCH)
 
 
 def _node_patch(node: Mapping[str, Any], step: ChangeNode) -> Json | None:

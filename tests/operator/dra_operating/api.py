@@ -5,8 +5,8 @@ import itertools
 import re
 from dataclasses import dataclass, field
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
-from dra_operator.api import Json
+from dra_kube.api import Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
 
 
 @dataclass(kw_only=True)
@@ -21,10 +21,11 @@ class Fault:
 
 @dataclass
 class ApiInMemory:
-    """Implements `dra_operator.api.Api`; `calls` holds verb, path and body of every request."""
+    """Implements `dra_kube.api.Api`; `calls` holds verb, path and body of every request."""
 
     objects: dict[str, Json] = field(default_factory=dict)
     calls: list[tuple[str, str, Json]] = field(default_factory=list)
+    learned: list[Json] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     _versions: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
@@ -37,6 +38,17 @@ class ApiInMemory:
     def verbs(self) -> list[str]:
         """The verbs of all writes so far."""
         return [verb for verb, _, _ in self.calls if verb != "get"]
+
+    def learn(self, answer: Json) -> None:
+        self.learned.append(answer)
+
+    async def request(
+        self, method: str, path: str, body: Json | None = None, *, content_type: str = "", accept: str = ""
+    ) -> Json:
+        if method == "GET":
+            return await self.get(path)
+        verbs = {"POST": self.create, "PUT": self.replace, "PATCH": self.patch, "DELETE": self.delete}
+        return await verbs[method](path, body or {})
 
     async def get(self, path: str) -> Json:
         self._meet("get", path, {}, is_applied=False)

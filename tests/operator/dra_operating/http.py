@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import kopf
 from aiohttp import web
 
+from dra_kube.resources import Resource
 from dra_operator.access import Access
-from dra_operator.kinds import Resource
 from dra_operator.watches import Watches
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]

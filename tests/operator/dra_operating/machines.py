@@ -8,13 +8,14 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from urllib.parse import unquote
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
+from dra_kube.api import Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
 from dra_operating.loop import running, settle
-from dra_operator.api import Json, timestamp
 from dra_operator.cache import Cache
 from dra_operator.events import Notice, Recorder
 from dra_operator.kwok.role import KwokRole
 from dra_operator.leader import Leadership
+from dra_operator.pacing import timestamp
 from dra_operator.settings import Role, Settings
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import read
@@ -53,7 +54,12 @@ class Server:
         self.removed: Callable[[Json], None] = _ignore
         self._versions = itertools.count(1)
 
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
+    def learn(self, answer: Json) -> None:
+        """What is written comes back by the watch."""
+
+    async def request(
+        self, method: str, path: str, body: Json | None = None, *, content_type: str = "", accept: str = ""
+    ) -> Json:
         """Answers as `dra_operator.client.HttpApi` does; what is written is known at once, as from a watch."""
         await asyncio.sleep(0)
         self.requests.append((method, path))
@@ -155,7 +161,7 @@ class Machines:
         """The role runs for as long as the block does, from what the server holds."""
         self._cache = cache = Cache()
         self.leadership = leadership = Leadership(Role.KWOK, lambda _: role.leadership_changed(), lambda: 0.0)
-        role = KwokRole(self._settings, requests=self.server, cache=cache, recorder=self.notices, leadership=leadership)
+        role = KwokRole(self._settings, api=self.server, cache=cache, recorder=self.notices, leadership=leadership)
         self._role = role
         for value in tuple(self.server.objects.values()):
             self._changed(value)

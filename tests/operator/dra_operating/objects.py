@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import msgspec
 
-from dra_operator.api import Json
+from dra_kube.api import Json
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import (
     BindRequest,

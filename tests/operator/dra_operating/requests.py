@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dra_binder.errors import ApiError, ConflictError, MissingError
-from dra_operator.api import Json
+from dra_kube.api import Json
+from dra_kube.errors import ApiError, ConflictError, MissingError
 
 SUBRESOURCES = ("status", "eviction")
 
 
 @dataclass
 class RequestsInMemory:
-    """Implements `dra_operator.kube.ports.Requests`; `calls` holds method and path of every write."""
+    """Implements `dra_kube.api.Api`; `calls` holds method and path of every write."""
 
     objects: dict[str, Json] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
@@ -28,7 +28,12 @@ class RequestsInMemory:
         self.objects[path] = {**body, "metadata": metadata}
         return self.objects[path]
 
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
+    def learn(self, answer: Json) -> None:
+        """What is written comes back by the watch."""
+
+    async def request(
+        self, method: str, path: str, body: Json | None = None, *, content_type: str = "", accept: str = ""
+    ) -> Json:
         if method != "GET":
             self.calls.append((method, path))
         if path in self.refusals:

@@ -1,36 +1,20 @@
-"""An API server in memory that takes merge patches of metadata, and remembers what a client took in beside writes."""
+"""An API server in memory that takes merge patches of metadata."""
 
-from dataclasses import dataclass, field
-
-from dra_binder.errors import ConflictError
+from dra_kube.api import Json
+from dra_kube.errors import ConflictError
 from dra_operating.api import ApiInMemory
-from dra_operator.api import Json
 
 
-@dataclass
 class ServerInMemory(ApiInMemory):
-    """Implements `dra_operator.nodeclaimwriter.Server`."""
+    """As `ApiInMemory`, for clients that guard what they patch and delete by a resource version."""
 
-    learned: list[Json] = field(default_factory=list)
-
-    def learn(self, answer: Json) -> None:
-        self.learned.append(answer)
-
-    async def request(self, method: str, path: str, body: Json | None = None, *, content_type: str = "") -> Json:
-        if method == "GET":
-            return await self.get(path)
-        if method == "POST":
-            return await self.create(path, body or {})
-        if method == "DELETE":
-            return await self._remove(path, (body or {})["preconditions"])
-        return await self._annotate(path, (body or {})["metadata"])
-
-    async def _remove(self, path: str, preconditions: Json) -> Json:
-        if preconditions["resourceVersion"] != self._found(path)["metadata"]["resourceVersion"]:
+    async def delete(self, path: str, options: Json) -> Json:
+        if options["preconditions"]["resourceVersion"] != self._found(path)["metadata"]["resourceVersion"]:
             raise ConflictError("delete", 409, reason="Conflict")
-        return await self.delete(path, {"preconditions": preconditions})
+        return await super().delete(path, options)
 
-    async def _annotate(self, path: str, metadata: Json) -> Json:
+    async def patch(self, path: str, body: Json) -> Json:
+        metadata = body["metadata"]
         self._meet("patch", path, metadata, is_applied=False)
         found = self._found(path)
         if any(metadata[name] != found["metadata"][name] for name in ("uid", "resourceVersion")):

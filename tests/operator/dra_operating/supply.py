@@ -1,6 +1,6 @@
 """NodePools, instance types, and pods that only nodes to come can serve."""
 
-from dra_operator.api import Json
+from dra_kube.api import Json
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.testing import GPU_DRIVER, container, pod
 from dra_scheduling.wire import KubernetesObject, read

@@ -1,7 +1,8 @@
 import pytest
 
-from dra_binder.backoff import limit_of, pause_after
-from dra_binder.errors import ApiError, ConflictError, GiveUp, MissingError, Retry, UnclearError, stop_after
+from dra_binder.settings import limit_of
+from dra_binder.stops import GiveUp, Retry, stop_after
+from dra_kube.errors import ApiError, ConflictError, MissingError, UnclearError
 
 
 @pytest.mark.parametrize(
@@ -32,18 +33,6 @@ def test_a_missing_permission_is_named() -> None:
         "could not update resourceclaims/status a/b (403 Forbidden): not allowed"
         " (since Kubernetes 1.36 this also needs update on resourceclaims/binding, by ClusterRole)"
     )
-
-
-def test_an_error_says_what_was_tried_and_which_fields_are_at_fault() -> None:
-    error = ApiError("patch pods/status a/b", 422, reason="Invalid", message="wrong", causes=("status.x", "status.y"))
-    reset = UnclearError("create pods/binding a/b", 0)
-
-    assert str(error) == "could not patch pods/status a/b (422 Invalid): wrong: status.x, status.y"
-    assert str(reset) == "could not create pods/binding a/b (no answer)"
-
-
-def test_pauses_double_up_to_a_minute() -> None:
-    assert [pause_after(failures) for failures in (1, 2, 3, 6, 7, 8, 10**6)] == [1, 2, 4, 32, 60, 60, 60]
 
 
 @pytest.mark.parametrize(("backoff_limit", "limit"), [(None, 3), (0, 1), (1, 1), (5, 5)])
