@@ -8,7 +8,7 @@ SYNCED := $(VENV)/.synced
 TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/cases:$(CURDIR)/tests/demo:$(CURDIR)/tests/cluster:$(CURDIR)/tests/bench:$(CURDIR)/tests/oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help sync lock demo test lint fmt bench oracle run control-plane clean
+.PHONY: help sync lock demo test lint fmt bench oracle answers run control-plane clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ bench: control-plane ## measure speed and memory beside kube-scheduler (ONLY=dec
 
 oracle: sync ## compare the allocator with Kubernetes' own on WORLDS=10000 random worlds (SEED=0)
 	@$(TOOLS) $(PY) -m dra_oracle --worlds $(or $(WORLDS),10000) --seed $(or $(SEED),0)
+
+answers: sync ## compare what dra simulate and check answer with another commit (AGAINST=HEAD; FOLDERS of more manifests)
+	@$(TOOLS) $(PY) -m dra_oracle.answers $(or $(AGAINST),HEAD) $(FOLDERS) --worlds $(or $(WORLDS),500)
 
 run: sync ## run the operator against the current kubeconfig
 	$(BIN)/kopf run -m dra_operator --all-namespaces --standalone

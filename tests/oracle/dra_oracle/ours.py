@@ -3,7 +3,7 @@
 import msgspec
 
 from dra_oracle.parts import Part
-from dra_oracle.world import Json, World
+from dra_oracle.world import GATES, Json, World
 from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted
 from dra_scheduling.allocation.allocation_results import with_share_ids
 from dra_scheduling.allocation.allocator import allocate, fulfil, survey
@@ -23,18 +23,6 @@ OTHERS = (NodePlace("node-2", {"zone": "b"}), NodePlace("node-4", {}))
 """Nodes that are asked before, so that what is kept of them could mislead."""
 SUPPORTED = frozenset(Part)
 """What worlds may have for the library to answer them."""
-GATES = {
-    "AdminAccess": "DRAAdminAccess",
-    "PrioritizedList": "DRAPrioritizedList",
-    "PartitionableDevices": "DRAPartitionableDevices",
-    "DeviceTaints": "DRADeviceTaints",
-    "DeviceBindingAndStatus": "DRADeviceBindingConditions",
-    "ConsumableCapacity": "DRAConsumableCapacity",
-    "ListTypeAttributes": "DRAListTypeAttributes",
-    "DerivedAttributes": "DRADerivedAttributes",
-    "CompatibilityGroups": "DRADeviceCompatibilityGroups",
-}
-"""The feature gates behind the features of Kubernetes' allocator."""
 
 
 class Ours(msgspec.Struct, frozen=True, kw_only=True):

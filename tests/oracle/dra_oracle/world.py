@@ -16,6 +16,18 @@ STABLE_FEATURES = (
     "FractionalCapacityRange",
 )
 """What Kubernetes 1.37 has on without any setting, and exact ranges of capacity, which wait for a later release."""
+GATES = {
+    "AdminAccess": "DRAAdminAccess",
+    "PrioritizedList": "DRAPrioritizedList",
+    "PartitionableDevices": "DRAPartitionableDevices",
+    "DeviceTaints": "DRADeviceTaints",
+    "DeviceBindingAndStatus": "DRADeviceBindingConditions",
+    "ConsumableCapacity": "DRAConsumableCapacity",
+    "ListTypeAttributes": "DRAListTypeAttributes",
+    "DerivedAttributes": "DRADerivedAttributes",
+    "CompatibilityGroups": "DRADeviceCompatibilityGroups",
+}
+"""The feature gates behind the features of Kubernetes' allocator."""
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
