@@ -5,6 +5,7 @@ from typing import ClassVar
 from dra_scheduling.allocation.pod_claims import reach_refusal
 from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.fit.rule import Host, Wanted
+from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
 
 
@@ -20,6 +21,10 @@ class DynamicResources:
     def asks(self, wanted: Wanted) -> bool:
         """Whether such pods may be kept off a plain host."""
         return any(item.allocation is not None for item in wanted.resolved.claims)
+
+    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+        """Return nothing: devices that a claim has say themselves where they are."""
+        return None
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal for the first claim whose devices are out of reach."""

@@ -25,6 +25,14 @@ class NodeSelectorRule:
         """Whether such pods may be kept off a plain host."""
         return bool(wanted.pod.spec.node_selector)
 
+    def demands(self, pod: Pod) -> NodeSelectorTerm | None:
+        """Return the node selector as a term."""
+        wanted = tuple(
+            NodeSelectorRequirement(key=key, operator="In", values=(value,))
+            for key, value in pod.spec.node_selector.items()
+        )
+        return NodeSelectorTerm(match_expressions=wanted) if wanted else None
+
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a node that lacks a label."""
         selector, labels = wanted.pod.spec.node_selector, host.node.metadata.labels
@@ -45,6 +53,10 @@ class NodeAffinityRule:
     def asks(self, wanted: Wanted) -> bool:
         """Whether such pods may be kept off a plain host."""
         return _required(wanted.pod) is not None
+
+    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+        """Return nothing: a plan tries the terms of the affinity one by one, with what the pod prefers."""
+        return None
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a node that no term matches."""

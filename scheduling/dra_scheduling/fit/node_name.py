@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.fit.rule import Host, Wanted, refused
+from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
 
 
@@ -19,6 +20,10 @@ class NodeName:
     def asks(self, wanted: Wanted) -> bool:
         """Whether such pods may be kept off a plain host."""
         return bool(wanted.pod.spec.node_name)
+
+    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+        """Return nothing: a new node has no name that could be wanted, and pods with one are bound."""
+        return None
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a node that is not the one."""

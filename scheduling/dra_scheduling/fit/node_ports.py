@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.fit.rule import Host, Wanted
+from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.host_ports import host_ports, port_refusal
 
@@ -20,6 +21,10 @@ class NodePorts:
     def asks(self, wanted: Wanted) -> bool:
         """Whether such pods may be kept off a plain host."""
         return bool(wanted.ports)
+
+    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+        """Return nothing: a new node has all its ports."""
+        return None
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal for the first port that is taken."""

@@ -5,7 +5,7 @@ from typing import ClassVar
 from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.fit.rule import Host, Wanted, refused
 from dra_scheduling.fit.taint_toleration import is_tolerated
-from dra_scheduling.model.node_selectors import Taint
+from dra_scheduling.model.node_selectors import NodeSelectorTerm, Taint
 from dra_scheduling.model.pods import Pod
 
 UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -24,6 +24,10 @@ class NodeInitialized:
         """Whether such pods may be kept off a plain host."""
         return False
 
+    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+        """Return nothing: a new node is ready and takes pods."""
+        return None
+
     def filter(self, _: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a node that is not ready for pods."""
         return refused("NodeBeingSetUp", "still being set up") if host.node.is_being_set_up else None
@@ -41,6 +45,10 @@ class NodeUnschedulable:
     def asks(self, _: Wanted) -> bool:
         """Whether such pods may be kept off a plain host."""
         return False
+
+    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+        """Return nothing: a new node is ready and takes pods."""
+        return None
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a cordoned node."""

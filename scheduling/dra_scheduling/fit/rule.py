@@ -4,6 +4,7 @@ from typing import ClassVar, Protocol
 
 from dra_scheduling.allocation.pod_claims import ResolvedClaims
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
+from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.state.host_ports import HostPort
 
@@ -47,6 +48,9 @@ class Rule(Protocol):
 
     def asks(self, wanted: Wanted) -> bool:
         """Whether such pods may be kept off a host that has no taint and is ready: otherwise none of these is asked."""
+
+    def demands(self, pod: Pod) -> NodeSelectorTerm | None:
+        """Return what the rule wants of the labels of a node that is not there yet, None for nothing."""
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return why the host does not take such pods."""

@@ -13,6 +13,7 @@ from dra_scheduling.fit.node_ports import NodePorts
 from dra_scheduling.fit.node_unschedulable import NodeInitialized, NodeUnschedulable
 from dra_scheduling.fit.rule import Host, Rule, Wanted
 from dra_scheduling.fit.taint_toleration import TaintToleration
+from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.state.host_ports import HostPort
 
@@ -59,6 +60,11 @@ def first_refusal(rules: tuple[Rule, ...], wanted: Wanted, host: Host) -> Refusa
         if refusal is not None:
             return refusal
     return None
+
+
+def demands(rules: tuple[Rule, ...], pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+    """Return what the rules want of the labels of a node that is not there yet."""
+    return tuple(term for rule in rules if (term := rule.demands(pod)) is not None)
 
 
 def static_refusal(pod: Pod, node: Node) -> Refusal | None:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.fit.rule import Host, Wanted, refused
-from dra_scheduling.model.node_selectors import Taint, Toleration
+from dra_scheduling.model.node_selectors import NodeSelectorTerm, Taint, Toleration
 from dra_scheduling.model.pods import Pod
 
 REFUSING_EFFECTS = frozenset({"NoSchedule", "NoExecute"})
@@ -23,6 +23,10 @@ class TaintToleration:
     def asks(self, _: Wanted) -> bool:
         """Whether such pods may be kept off a plain host."""
         return False
+
+    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+        """Return nothing: taints of new nodes are no labels."""
+        return None
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal for the first taint that they do not tolerate."""

@@ -12,6 +12,7 @@ from dra_scheduling.devices.ledger_entries import special_holder
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.extended_resources.special_claim import SpecialClaim
 from dra_scheduling.fit.pod_class import ExtendedNeed, PodClass, display_name
+from dra_scheduling.fit.rules import demands
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.claims import DeviceClaim, ResourceClaim, ResourceClaimSpec
 from dra_scheduling.model.ids import ObjectKey
@@ -33,7 +34,7 @@ class PendingPod:
         self.pod = pod
         self.shape = shape
         self.resolved = resolved
-        self.variants: tuple[Variant, ...] = variants(pod)
+        self.variants: tuple[Variant, ...] = variants(pod, demands(shape.rules, pod))
         # Claims that somebody made by hand may be shared, and where the devices of one are binds its other pods.
         own = tuple(item.claim.key for item in resolved.claims if item.claim.metadata.controller is None)
         self.group: Hashable = (shape, own)

@@ -125,7 +125,7 @@ class PlannedNode:
 
     def not_for(self, asked: PendingPod, variant: Variant) -> Refusal | None:
         """Return why taints or labels keep the pod away, whatever the machines have."""
-        found = self._tainted(asked.pod, variant) or self._narrowed(variant, asked)
+        found = self._tainted(asked.pod, variant) or self._narrowed(variant)
         return found if isinstance(found, Refusal) else None
 
     def consider(self, asked: PendingPod, variant: Variant, market: Market) -> Seat | Refusal:
@@ -134,7 +134,7 @@ class PlannedNode:
         refusal = self._tainted(asked.pod, variant) or port_refusal(asked.shape.ports, self.ports)
         if refusal is not None:
             return refusal
-        requirements = self._narrowed(variant, asked)
+        requirements = self._narrowed(variant)
         if isinstance(requirements, Refusal):
             return requirements
         offered = self._offered(self.types, requirements)
@@ -238,12 +238,10 @@ class PlannedNode:
         taint = next(untolerated(self.ground.taints, pod, effects), None)
         return None if taint is None else _refusal("UntoleratedTaint", taint_text(taint))
 
-    def _narrowed(self, variant: Variant, asked: PendingPod) -> Requirements | Refusal:
+    def _narrowed(self, variant: Variant) -> Requirements | Refusal:
         node = self.ground.node
         if node is not None:
-            selector = asked.pod.spec.node_selector
-            is_selected = all(node.labels.get(key) == value for key, value in selector.items())
-            if is_selected and variant.matches(node.name, node.labels):
+            if variant.matches(node.name, node.labels):
                 return self.requirements
             return _refusal("NodeAffinityMismatch", "outside of the pod's node selector or affinity")
         if variant.requirements is None:

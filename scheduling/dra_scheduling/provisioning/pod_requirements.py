@@ -9,7 +9,7 @@ from itertools import combinations
 
 import msgspec
 
-from dra_scheduling.basics.requirements import Requirement, merged, on_new_nodes, term_matches, under_present_name
+from dra_scheduling.basics.requirements import Requirement, merged, on_new_nodes, term_matches
 from dra_scheduling.model.node_selectors import NodeSelectorTerm, PreferredSchedulingTerm
 from dra_scheduling.model.pods import Pod
 
@@ -34,12 +34,12 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     avoids: bool = True
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
-        """Whether a node that exists meets the variant; the node selector of the pod is not in it."""
+        """Whether a node that exists meets the variant."""
         return all(term_matches(term, name, labels) for term in self.terms)
 
 
-def variants(pod: Pod) -> tuple[Variant, ...]:
-    """Return the pod's variants in the order in which they are to be tried.
+def variants(pod: Pod, demanded: Terms) -> tuple[Variant, ...]:
+    """Return the pod's variants in the order in which they are to be tried; all of them hold what rules demand.
 
     Of required terms one is enough, so that every level of wishes is tried with each of them. `PreferNoSchedule` is
     given up last.
@@ -49,13 +49,9 @@ def variants(pod: Pod) -> tuple[Variant, ...]:
     # A selector without terms matches nothing, and neither does an empty term.
     required = (selector.node_selector_terms or (NodeSelectorTerm(),)) if selector is not None else ()
     choices: list[Terms] = [(term,) for term in required] or [()]
-    own = tuple(
-        under_present_name(Requirement(key=key, values=frozenset((value,))))
-        for key, value in pod.spec.node_selector.items()
-    )
     wished = [level for level in _levels(affinity.preferred_during_scheduling_ignored_during_execution) if level]
     most = max(MAX_VARIANTS // len(choices) - 2, 0)
-    found = [_variant(own, (*choice, *level)) for level in (*wished[:most], ()) for choice in choices]
+    found = [_variant((*demanded, *choice, *level)) for level in (*wished[:most], ()) for choice in choices]
     return (*found, *(msgspec.structs.replace(one, avoids=False) for one in found[-len(choices) :]))
 
 
@@ -71,8 +67,8 @@ def _levels(preferred: tuple[PreferredSchedulingTerm, ...]) -> Iterator[Terms]:
         yield tuple(one.preference for one in subset)
 
 
-def _variant(own: tuple[Requirement, ...], terms: Terms) -> Variant:
-    found = list(own)
+def _variant(terms: Terms) -> Variant:
+    found: list[Requirement] = []
     for term in terms:
         demanded = on_new_nodes(term)
         if demanded is None:

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from dra_cases.turns import Play
 from dra_scheduling.allocation.pod_claims import ResolvedClaims
 from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.basics.reasons import Refusal
@@ -10,6 +11,7 @@ from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.fit.pod_class import PodClass
 from dra_scheduling.fit.rule import Host, Wanted, refused
 from dra_scheduling.fit.rules import RULES
+from dra_scheduling.model.node_selectors import NodeSelectorRequirement, NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment, Unschedulable
 from dra_scheduling.testing import node, pod
@@ -28,6 +30,10 @@ class NamespaceNodes:
 
     def asks(self, _: Wanted) -> bool:
         return True
+
+    def demands(self, pod: Pod) -> NodeSelectorTerm | None:
+        namespace = NodeSelectorRequirement(key=TENANT, operator="In", values=(pod.metadata.namespace,))
+        return NodeSelectorTerm(match_expressions=(namespace,))
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         namespace = wanted.pod.metadata.namespace
@@ -81,3 +87,15 @@ def test_what_an_added_rule_reads_tells_classes_of_pods_apart() -> None:
     assert shape(plain, red) is shape(plain, blue)
     cluster = tenants()
     assert shape(cluster, red) is not shape(cluster, blue)
+
+
+def test_a_plan_makes_the_node_that_an_added_rule_demands_and_says_where_none_can_be() -> None:
+    play = Play()
+    play.cluster = tenants()
+    pools = {name: {"needs": {TENANT: name}} for name in ("red", "green")}
+    play.add({"pools": pools, "types": {"t": {}}})
+    for name, namespace in (("p", "green"), ("q", "grey")):
+        play.cluster.apply(pod(name, namespace=namespace))
+    turn = play.turn()
+    assert [one["pool"] for one in turn.makes] == ["green"]
+    assert f"requires {TENANT} grey" in turn.refuses["q"]
