@@ -2,12 +2,12 @@
 
 import pytest
 
-from dra_cases.fleet import Fleet
+from dra_cases.fleet import DRIVER, Fleet, claim
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.statement import EvictedAs
 from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.inventory.nominations import nominees_of
-from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.state.change_log import Everything
@@ -50,14 +50,17 @@ def test_a_pod_fits_once_its_victim_is_gone_and_not_while_it_is_terminating() ->
 def test_a_claim_of_two_pods_keeps_its_devices_until_both_are_gone() -> None:
     fleet = Fleet()
     fleet.node("n0", "gpu-1")
-    fleet.pod("a", "n0", gpus=1)
-    fleet.pod("b", "n0", claims={"gpus": "a-gpus"})
+    fleet.show(claim("shared", [DeviceID(DRIVER, "n0", "gpu-0")], users=["a", "b"]))
+    fleet.pod("a", "n0", claims={"gpus": "shared"})
+    fleet.pod("b", "n0", claims={"gpus": "shared"})
     cluster = fleet.cluster
-    claim = cluster.claims.get(ObjectKey("default", "a-gpus"))
-    assert claim is not None
     with cluster.statement() as trial:
         trial.evict(named(cluster, "a"), EvictedAs.GONE)
+        assert cluster.ledger.taken_count == 1
+        trial.evict(named(cluster, "b"), EvictedAs.GONE)
         assert cluster.ledger.taken_count == 0
+        trial.restore(trial.evicted[0])
+        assert cluster.ledger.taken_count == 1
 
 
 def test_what_a_statement_commits_counts_and_its_victims_count_until_they_are_gone() -> None:
@@ -118,13 +121,18 @@ def test_a_checkpoint_of_undone_history_is_refused() -> None:
             trial.rollback(inner)
 
 
-def test_a_failed_trial_is_undone_too() -> None:
+def test_a_trial_that_fails_is_undone_too() -> None:
     cluster = full()
-    with pytest.raises(RuntimeError), cluster.statement() as trial:
-        trial.evict(named(cluster, "runs-0"), EvictedAs.GONE)
-        raise RuntimeError
+    with pytest.raises(ValueError, match="there is no NodeClaim other"):
+        nominate_in_vain(cluster)
     assert cluster.pod(ObjectKey("default", "runs-0")) is not None
     assert placed(cluster) == []
+
+
+def nominate_in_vain(cluster: Cluster) -> None:
+    with cluster.statement() as trial:
+        trial.evict(named(cluster, "runs-0"), EvictedAs.GONE)
+        trial.nominate(named(cluster, "waits"), "other")
 
 
 def test_only_what_a_statement_evicted_can_be_restored() -> None:

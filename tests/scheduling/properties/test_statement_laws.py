@@ -1,7 +1,9 @@
 """Whatever a statement did, a rollback leaves the cluster as if nothing had been done, kept answers included."""
 
+from collections.abc import Sequence
 from copy import deepcopy
 from random import Random
+from typing import TypeVar
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +25,7 @@ PARTS = "parts.example.com"
 NODES = 3
 LEDGER = 2
 """The place of what the ledger knows of each pool in `state_of`."""
+T = TypeVar("T")
 Operation = tuple[str, int, bool]
 
 KINDS = ("evict", "restore", "assume", "allocate", "release", "open", "nominate")
@@ -80,30 +83,36 @@ def carry_out(cluster: Cluster, statement: Statement, operation: Operation) -> N
     kind, number, flag = operation
     pods = sorted(cluster.placements.pods.values(), key=lambda one: one.key)
     match kind:
-        case "evict":
-            statement.evict(pods[number % len(pods)], EvictedAs.GONE if flag else EvictedAs.TERMINATING)
-        case "restore":
-            evicted = statement.evicted
-            if evicted:
-                statement.restore(evicted[number % len(evicted)])
+        case "evict" if pods:
+            statement.evict(chosen(pods, number), EvictedAs.GONE if flag else EvictedAs.TERMINATING)
+        case "restore" if statement.evicted:
+            statement.restore(chosen(statement.evicted, number))
         case "assume":
-            # As in a cycle, each decision is counted before the next one is made; here they are the statement's.
-            for outcome in decided(cluster, number):
-                statement.assume(outcome)
-        case "allocate":
-            free = [one for one in cluster.claims.values() if one.status.allocation is None]
-            given_out = [one.status.allocation for one in cluster.claims.values() if one.status.allocation]
-            if free and given_out:
-                statement.allocate(free[number % len(free)], given_out[number % len(given_out)])
-        case "release":
-            sources = sorted(cluster.ledger.held)
-            if sources:
-                statement.release(sources[number % len(sources)])
-        case "open":
-            first = min(cluster.inventory.claims.values(), key=lambda one: one.name)
-            statement.open(replace(first, metadata=replace(first.metadata, name=f"new-{number}")))
+            for one in decided(cluster, number):
+                statement.assume(one)
+        case "nominate" if pods:
+            statement.nominate(chosen(pods, number), chosen(sorted(cluster.inventory.claims), number))
         case _:
-            statement.nominate(pods[number % len(pods)], sorted(cluster.inventory.claims)[number % NODES])
+            change_objects(cluster, statement, operation)
+
+
+def change_objects(cluster: Cluster, statement: Statement, operation: Operation) -> None:
+    kind, number, _ = operation
+    claims = tuple(cluster.claims.values())
+    free = [one for one in claims if one.status.allocation is None]
+    held = [one.status.allocation for one in claims if one.status.allocation is not None]
+    sources = sorted(cluster.ledger.held)
+    if kind == "allocate" and free and held:
+        statement.allocate(chosen(free, number), chosen(held, number))
+    elif kind == "release" and sources:
+        statement.release(chosen(sources, number))
+    elif kind == "open":
+        first = min(cluster.inventory.claims.values(), key=lambda one: one.name)
+        statement.open(replace(first, metadata=replace(first.metadata, name=f"new-{number}")))
+
+
+def chosen(among: Sequence[T], number: int) -> T:
+    return among[number % len(among)]
 
 
 def decided(cluster: Cluster, number: int) -> list[Assignment]:
