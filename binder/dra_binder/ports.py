@@ -211,7 +211,7 @@ class Report(Protocol):
     """What people are told. Best effort: an implementation returns at once and never raises."""
 
     def bound(self, request: BindRequest, pod: Pod) -> None:
-        """The pod runs on the node of the BindRequest (event `Bound` on the pod)."""
+        """The pod is bound to the node of the BindRequest (event `Scheduled` on the pod)."""
         ...
 
     def waiting(self, request: BindRequest, pod: Pod, reason: str) -> None:

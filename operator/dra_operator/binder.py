@@ -27,7 +27,7 @@ from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.wire import KubernetesObject
 
-BOUND = "Bound"
+SCHEDULED = "Scheduled"
 BINDING_CONDITIONS_PENDING = "BindingConditionsPending"
 
 
@@ -63,9 +63,10 @@ class EventReport:
         self._recorder = recorder
 
     def bound(self, request: BindRequest, pod: Pod) -> None:
-        """Tell that the pod is on its node."""
-        message = f"Bound {pod.key} to {request.spec.selected_node}"
-        self._tell(pod, Severity.NORMAL, BOUND, message)
+        """Report that the pod is bound to its node."""
+        # Word for word what kube-scheduler writes: people and tools look for it.
+        message = f"Successfully assigned {pod.key} to {request.spec.selected_node}"
+        self._tell(pod, Severity.NORMAL, SCHEDULED, message)
 
     def waiting(self, request: BindRequest, pod: Pod, reason: str) -> None:
         """Tell what has to be made ready first."""

@@ -163,7 +163,7 @@ async def test_success_is_reported_once_and_only_for_success(world: World) -> No
     await world.run(value)
     await world.run(value)
 
-    assert [event for event, _, _ in world.report.events] == ["Bound"]
+    assert [event for event, _, _ in world.report.events] == ["Scheduled"]
 
 
 async def test_a_pod_bound_before_a_crash_only_gets_its_bind_request_finished(world: World) -> None:

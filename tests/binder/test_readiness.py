@@ -81,7 +81,7 @@ async def test_while_it_waits_the_bind_request_and_one_event_say_what_for(world:
 
     expected = f"waiting for device {device('gpu-0')} of claim default/{CLAIM}: condition {ATTACHED}"
     assert said == [expected] * 3
-    assert [event for event, _, _ in world.report.events] == ["BindingConditionsPending", "Bound"]
+    assert [event for event, _, _ in world.report.events] == ["BindingConditionsPending", "Scheduled"]
     assert world.report.events[0][2] == expected
 
 
@@ -223,7 +223,7 @@ async def test_a_process_that_is_killed_while_it_waits_leaves_the_rest_to_the_ne
     await world.run_with_restarts(value)
 
     assert_bound_once(world)
-    assert [event for event, _, _ in world.report.events] == ["BindingConditionsPending", "Bound"]
+    assert [event for event, _, _ in world.report.events] == ["BindingConditionsPending", "Scheduled"]
 
 
 async def test_a_restart_gives_drivers_no_more_time(world: World) -> None:

@@ -88,11 +88,11 @@ def test_success_is_told_only_when_there_is_one(world: World, proxy: Proxy) -> N
     proxy.disturb(WRITES["bind"], answer(500))
     begin_bind(world)
     world.bound(POD)
-    world.told(POD, "Bound")
+    world.told(POD, "Scheduled")
 
     phases = [phase_of(request) for _, request in world.mirror.history(BIND_REQUESTS, world.namespace)]
     bound = next(pod for _, pod in world.mirror.history(PODS, world.namespace) if pod["spec"].get("nodeName"))
-    (told,) = world.events(POD, "Bound")
+    (told,) = world.events(POD, "Scheduled")
     assert phases.count("Succeeded") == 1
     assert int(bound["metadata"]["resourceVersion"]) < int(told["metadata"]["resourceVersion"])
 

@@ -105,11 +105,11 @@ async def test_an_event_that_is_refused_is_dropped_and_the_next_written(world: W
 
 
 async def test_many_pods_that_are_bound_cost_nobody_the_reason_why_another_waits(world: World) -> None:
-    bound = [notice(name=f"bound-{number}", reason="Bound", severity=Severity.NORMAL) for number in range(1_000)]
+    bound = [notice(name=f"bound-{number}", reason="Scheduled", severity=Severity.NORMAL) for number in range(1_000)]
     waiting = notice(name="waiting", reason="BindingConditionsPending", severity=Severity.NORMAL)
     await world.tell(*bound, waiting)
 
-    assert world.count("Bound") == AT_ONCE
+    assert world.count("Scheduled") == AT_ONCE
     assert world.count("BindingConditionsPending") == 1
 
 
@@ -133,7 +133,7 @@ async def test_of_each_reason_so_much_waits_for_a_slow_server_and_no_more(world:
 
 
 async def test_events_are_written_in_the_order_in_which_they_were_told(world: World) -> None:
-    reasons = ["Bound", "BindFailed", "Bound", "FailedScheduling"]
+    reasons = ["Scheduled", "BindFailed", "Scheduled", "FailedScheduling"]
     await world.tell(*(notice(name=f"p-{number}", reason=reason) for number, reason in enumerate(reasons)))
 
     assert [event["reason"] for event in world.events()] == reasons

@@ -70,7 +70,6 @@ CASES = [
     ("broken-alternative", "podError", "impossible", world([], claim(EITHER))),
     ("alternatives-by-request", "allocated", "allocated", world([piece("s", A, B)], SECOND_CHOICE)),
     ("admin-access", "impossible", "allocated", world([piece("s", A)], claim(ADMIN), claim(ONE))),
-    ("admin-access", "impossible", "allocated", world([piece("s", A)], claim(ONE, ADMIN))),
     ("admin-access", "impossible", "allocated", world(ONE_SLOT, claim(ADMIN), taken=[held("a")])),
     ("draws-unseen", "allocated", "impossible", world(ONE_SLOT, claim(ONE), taken=[GONE])),
     ("share-of-whole-device", "allocated", "impossible", world([piece("s", A)], claim(ONE), taken=[SHARE])),

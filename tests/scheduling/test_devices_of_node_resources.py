@@ -95,6 +95,14 @@ def test_of_a_device_that_is_gone_nobody_knows_what_it_takes() -> None:
     assert taken(pod("p"), [device("a")], result("a"), result("gone")) == {"pods": 1}
 
 
+def test_admin_access_takes_nothing_of_the_node_and_has_no_part_of_it() -> None:
+    looked_at = replace(result("a"), admin_access=True)
+    assert taken(pod("p", using("c", cpu="1")), [taking("a", cpu=EACH)], looked_at) == {"cpu": 1000, "pods": 1}
+    published = {DeviceID("d", "p", "a"): taking("a", cpu=EACH)}
+    assert not is_mapped([looked_at], published.get)
+    assert is_mapped([looked_at, result("a")], published.get)
+
+
 def test_pod_level_requests_stand_for_all_and_have_to_cover_it() -> None:
     wanted = pod("p", using("c", cpu="1"))
     large, small = (

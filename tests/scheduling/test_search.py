@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from dra_scheduling.allocation.constraints import MatchAttribute, alike
+from dra_scheduling.allocation.constraints import AdminOrNormal, MatchAttribute, alike
 from dra_scheduling.allocation.search import Demand, Found, NotFound, search
 from dra_scheduling.allocation.shortage_proofs import Shortage, shortage
 
@@ -92,3 +92,26 @@ def test_what_requests_want_beyond_a_device_that_they_share_they_want_for_themse
     demands: list[Demand], proof: Shortage | None
 ) -> None:
     assert shortage(demands, shareable=mask(0)) == proof
+
+
+def test_admin_access_and_a_normal_request_of_one_claim_never_share_a_device() -> None:
+    look, use = AdminOrNormal.sides(mask(0, 1))
+    admin = Demand(candidates=mask(0, 1), wanted=1, rules=(0,), space=0)
+    found = search([admin, demand([0, 1], 1, 1)], [look, use], 99)
+    assert isinstance(found, Found)
+    assert found.picks == (mask(0), mask(1))
+    assert isinstance(search([admin, demand([0], 1, 1), demand([1], 1, 1)], [look, use], 99), NotFound)
+
+
+def test_alike_devices_are_told_apart_once_admin_access_took_one() -> None:
+    look, use = AdminOrNormal.sides(mask(0, 1))
+    admin = Demand(candidates=mask(0, 1), wanted=1, rules=(0,), space=0)
+    found = search([admin, demand([0, 1], 1), demand([0, 1], 1, 1)], [look, use], 99)
+    assert isinstance(found, Found)
+    assert found.picks == (mask(0), mask(0), mask(1))
+
+
+def test_a_shareable_device_serves_admin_access_and_a_share_of_one_claim() -> None:
+    look, use = AdminOrNormal.sides(0)
+    admin = Demand(candidates=mask(0), wanted=1, rules=(0,), space=0)
+    assert search([admin, demand([0], 1, 1)], [look, use], 99, shareable=mask(0)) == Found((mask(0), mask(0)), 2)

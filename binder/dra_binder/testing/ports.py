@@ -327,7 +327,7 @@ class InMemoryReport:
         self.events: list[tuple[str, str, str]] = []
 
     def bound(self, request: BindRequest, pod: Pod) -> None:
-        self.events.append(("Bound", pod.metadata.uid, ""))
+        self.events.append(("Scheduled", pod.metadata.uid, ""))
 
     def waiting(self, request: BindRequest, pod: Pod, reason: str) -> None:
         self.events.append(("BindingConditionsPending", pod.metadata.uid, reason))

@@ -1,15 +1,16 @@
 """One alternative for every request, tried on one node: devices for all, or who stands in whose way."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import msgspec
 
 from dra_scheduling.allocation.allocation_refusals import capacity_short, counters_short, no_choice, too_few
 from dra_scheduling.allocation.claim_requests import ConstraintRule
-from dra_scheduling.allocation.constraints import Constraint, GoTogether
+from dra_scheduling.allocation.constraints import AdminOrNormal, Constraint, GoTogether
 from dra_scheduling.allocation.consumable_capacity import capacity_shortage, share_rules
 from dra_scheduling.allocation.deadline import IsLate, never
-from dra_scheduling.allocation.device_masks import too_large, wanted_of
+from dra_scheduling.allocation.device_masks import too_configured, too_large, wanted_of
 from dra_scheduling.allocation.flat_requests import FlatRequest, RequestFrame
 from dra_scheduling.allocation.match_attribute import (
     AttributeConflict,
@@ -59,7 +60,7 @@ def attempt(trial: AttemptState, budget: int, watcher: SearchObserver | None = N
     """Return the devices of every ask of the frame, or the smallest proof at hand that there are none."""
     asks, board = trial.frame.asks, trial.board
     wanted = [wanted_of(ask, mask) for ask, mask in zip(asks, trial.candidates, strict=True)]
-    conflict = too_large(asks, wanted)
+    conflict = too_large(asks, wanted) or too_configured(asks)
     if conflict is not None:
         return FailedAttempt(conflict)
     demands = _demands(trial, wanted)
@@ -186,7 +187,6 @@ def _bind(
     trial: AttemptState, demands: Sequence[Demand], part: Sequence[int], rules: Rules
 ) -> tuple[list[Constraint], list[list[int]]]:
     """Return the constraints of a part, and for each demand the numbers of those that bind it."""
-    board = trial.board
     constraints: list[Constraint] = []
     numbers: dict[tuple[int, AttributeSource], int] = {}
     bound: list[list[int]] = []
@@ -200,25 +200,42 @@ def _bind(
                 numbers[place] = len(constraints)
                 constraints.append(compared.constraints[source])
         bound.append([numbers[place] for place in places if place in numbers])
-    normal = [index for index, demand in enumerate(demands) if not demand.is_admin]
-    reached = 0
-    for index in normal:
-        reached |= demands[index].candidates
-    for constraint in _counter_rules(trial, reached):
-        for index in normal:
-            bound[index].append(len(constraints))
+    for constraint, positions in chain(_admin_or_normal(trial, demands, part), _stock_rules(trial, demands, part)):
+        for position in positions:
+            bound[position].append(len(constraints))
         constraints.append(constraint)
-    wishes = {
-        trial.frame.asks[index].alternative.wish: demand.candidates
-        for index, demand in zip(part, demands, strict=True)
-        if not demand.is_admin
-    }
-    for wish, shares in share_rules(board, wishes).items():
-        for index, demand, mine in zip(part, demands, bound, strict=True):
-            if not demand.is_admin and trial.frame.asks[index].alternative.wish is wish:
-                mine.append(len(constraints))
-        constraints.append(shares)
     return constraints, bound
+
+
+def _stock_rules(
+    trial: AttemptState, demands: Sequence[Demand], part: Sequence[int]
+) -> Iterator[tuple[Constraint, list[int]]]:
+    """Yield what counters and capacities allow, each with the places of the normal requests that it binds."""
+    normal = [place for place, demand in enumerate(demands) if not demand.is_admin]
+    reached = 0
+    for place in normal:
+        reached |= demands[place].candidates
+    for constraint in _counter_rules(trial, reached):
+        yield constraint, normal
+    wish_at = {place: trial.frame.asks[part[place]].alternative.wish for place in normal}
+    wishes = {wish: demands[place].candidates for place, wish in wish_at.items()}
+    for wish, shares in share_rules(trial.board, wishes).items():
+        yield shares, [place for place in normal if wish_at[place] is wish]
+
+
+def _admin_or_normal(
+    trial: AttemptState, demands: Sequence[Demand], part: Sequence[int]
+) -> Iterator[tuple[Constraint, list[int]]]:
+    """Yield what keeps admin access and normal requests of a claim apart, each side with the places it binds."""
+    exclusive = ~trial.board.shareable
+    for claim in sorted({demand.space for demand in demands if demand.is_admin}):
+        mine = [place for place, index in enumerate(part) if trial.frame.asks[index].claim_index == claim]
+        admin = [place for place in mine if demands[place].is_admin]
+        normal = [place for place in mine if not demands[place].is_admin]
+        if normal:
+            for_admin, for_normal = AdminOrNormal.sides(exclusive)
+            yield for_admin, admin
+            yield for_normal, normal
 
 
 def _counter_rules(trial: AttemptState, reached: int) -> Iterator[Constraint]:
@@ -238,7 +255,7 @@ def _parts(trial: AttemptState, demands: Sequence[Demand]) -> list[list[int]]:
     parts: list[tuple[list[int], set[tuple[str, int]], dict[int, int], int]] = []
     for index, demand in enumerate(demands):
         ties = {("rule", rule) for rule in demand.rules} | _counters(trial.sheet, demand)
-        joined, devices = [index], {demand.space: demand.candidates}
+        joined, devices = [index], _contested(trial, index, demand)
         shared = 0 if demand.is_admin else demand.candidates & trial.board.shareable
         for position in reversed(range(len(parts))):
             others, their_ties, their_devices, their_shared = parts[position]
@@ -252,6 +269,15 @@ def _parts(trial: AttemptState, demands: Sequence[Demand]) -> list[list[int]]:
                     devices[space] = devices.get(space, 0) | mask
         parts.append((joined, ties, devices, shared))
     return sorted(sorted(joined) for joined, _, _, _ in parts)
+
+
+def _contested(trial: AttemptState, index: int, demand: Demand) -> dict[int, int]:
+    """Return the devices that others may want as well, by space; a claim with admin access is a space of its own."""
+    ask = trial.frame.asks[index]
+    devices = {demand.space: demand.candidates}
+    if ask.claim.has_admin_access:
+        devices[NORMAL - 1 - ask.claim_index] = demand.candidates & ~trial.board.shareable
+    return devices
 
 
 def _counters(sheet: CounterSheet, demand: Demand) -> set[tuple[str, int]]:

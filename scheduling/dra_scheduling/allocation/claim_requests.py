@@ -102,12 +102,23 @@ class ParsedClaim(msgspec.Struct, frozen=True, kw_only=True):
         """What tables and messages call the claim."""
         return self.title.name
 
+    @property
+    def has_admin_access(self) -> bool:
+        """Whether a request asks for admin access; alternatives of a list never do."""
+        return any(one.is_admin for request in self.requests for one in request.alternatives)
+
     def config_of(self, chosen: Sequence[Alternative]) -> tuple[DeviceAllocationConfiguration, ...]:
         """Return what an allocation carries for the chosen alternatives, one a request: of classes, then of the claim.
 
         An entry for alternatives that were not chosen is left out; one that covers every request names none.
         """
         return (*self._class_config(chosen), *self._claim_config(chosen))
+
+    def count_config(self, chosen: Mapping[int, Alternative]) -> int:
+        """Return how many entries an allocation carries at least, for alternatives chosen of some requests by index."""
+        classes = {alternative.class_name: len(alternative.class_config) for alternative in chosen.values()}
+        names = {name for index, one in chosen.items() for name in (self.requests[index].name, one.name)}
+        return sum(classes.values()) + sum(not one.requests or bool(names & {*one.requests}) for one in self.config)
 
     def _class_config(self, chosen: Sequence[Alternative]) -> Iterator[DeviceAllocationConfiguration]:
         users: dict[str, list[Alternative]] = {}

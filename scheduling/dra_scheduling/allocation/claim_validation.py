@@ -19,6 +19,7 @@ from dra_scheduling.devices.selections import SelectorText, selection
 from dra_scheduling.model.claims import (
     ALL_DEVICES,
     EXACT_COUNT,
+    MAX_CONFIGURATIONS_PER_ALLOCATION,
     MAX_DEVICES_PER_CLAIM,
     DeviceClaim,
     DeviceConstraint,
@@ -35,6 +36,7 @@ INVALID_CLAIM = "InvalidClaim"
 INVALID_CLASS = "InvalidDeviceClass"
 CLASS_MISSING = "DeviceClassMissing"
 TOO_MANY_DEVICES = "TooManyDevices"
+TOO_MANY_CONFIGURATIONS = "TooManyConfigurations"
 
 Asked = ExactDeviceRequest | DeviceSubRequest
 
@@ -108,6 +110,16 @@ def too_many_devices(claim: Called, wanted: int) -> Refusal:
         reason=TOO_MANY_DEVICES,
         message=f"{subject(claim)}: needs {wanted} devices, a claim holds at most {MAX_DEVICES_PER_CLAIM}",
         wake=ClusterEvent.CLAIMS | ClusterEvent.SLICES | ClusterEvent.CLASSES,
+    )
+
+
+def too_many_configurations(claim: Called, count: int) -> Refusal:
+    """Return the refusal of a claim whose allocation would carry more configurations than the API server takes."""
+    return Refusal(
+        reason=TOO_MANY_CONFIGURATIONS,
+        message=f"{subject(claim)}: its allocation would carry {count} configurations of classes and claim, "
+        f"at most {MAX_CONFIGURATIONS_PER_ALLOCATION} are possible",
+        wake=ClusterEvent.CLAIMS | ClusterEvent.CLASSES,
     )
 
 

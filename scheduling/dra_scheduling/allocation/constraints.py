@@ -124,6 +124,50 @@ class GoTogether:
         self.allowed, self._groups = self._history.pop()
 
 
+class AdminOrNormal:
+    """No device that is taken on one side is allowed on the other: a claim never has a device twice.
+
+    One side binds the requests of a claim for admin access, the other side its normal ones. Devices that are not
+    `exclusive` can be on both, as in Kubernetes.
+    """
+
+    __slots__ = ("_exclusive", "_history", "opposite", "touched")
+
+    distinctions = ()
+
+    def __init__(self, exclusive: int) -> None:
+        self.opposite = self
+        self.touched = 0
+        self._exclusive = exclusive
+        self._history: list[int] = []
+
+    @classmethod
+    def sides(cls, exclusive: int) -> "tuple[AdminOrNormal, AdminOrNormal]":
+        """Return the rule for requests for admin access, and the one for normal requests of the same claim."""
+        admin, normal = cls(exclusive), cls(exclusive)
+        admin.opposite, normal.opposite = normal, admin
+        return admin, normal
+
+    @property
+    def allowed(self) -> int:
+        """The devices that the other side has not taken."""
+        return ~self.opposite.touched
+
+    @property
+    def state(self) -> Hashable:
+        """What this side has taken."""
+        return self.touched
+
+    def take(self, device: int) -> None:
+        """Take an allowed device."""
+        self._history.append(self.touched)
+        self.touched |= device & self._exclusive
+
+    def rewind(self) -> None:
+        """Undo the last `take`."""
+        self.touched = self._history.pop()
+
+
 class Agreement:
     """What devices that are looked up in several sources still have in common: each group has devices a source."""
 

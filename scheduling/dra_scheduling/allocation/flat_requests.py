@@ -15,7 +15,7 @@ from dra_scheduling.allocation.search import NO_TWIN, NORMAL
 from dra_scheduling.devices.attributes import AttributeSource
 from dra_scheduling.devices.selections import DeviceCriteria
 
-WishKey = tuple[DeviceCriteria, int, int, tuple[AttributeSource, ...]]
+WishKey = tuple[DeviceCriteria, int, int, tuple[AttributeSource, ...], int]
 BlockKey = tuple[tuple[WishKey, ...], tuple[tuple[ConstraintKind, str, tuple[int, ...]], ...]]
 
 
@@ -43,7 +43,12 @@ class FlatRequest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> WishKey:
         """What makes two asks the same but for their rules."""
-        return self.alternative.wish, self.alternative.wanted, self.space, self.sources
+        return self.alternative.wish, self.alternative.wanted, self.space, self.sources, self._exclusion
+
+    @property
+    def _exclusion(self) -> int:
+        """The claim, where its requests for admin access keep devices from its normal ones, else the same for all."""
+        return self.claim_index if self.claim.has_admin_access else NORMAL
 
 
 class RequestFrame(msgspec.Struct, frozen=True, kw_only=True):

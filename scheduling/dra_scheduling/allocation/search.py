@@ -11,7 +11,7 @@ from typing import Protocol
 
 import msgspec
 
-from dra_scheduling.allocation.constraints import Constraint, alike
+from dra_scheduling.allocation.constraints import AdminOrNormal, Constraint, alike
 from dra_scheduling.allocation.deadline import IsLate, never
 
 NO_TWIN = -1
@@ -128,6 +128,7 @@ class _Patience:
 class _Search:
     __slots__ = (
         "_alike",
+        "_can_touch",
         "_constraints",
         "_demands",
         "_distinctions",
@@ -156,6 +157,7 @@ class _Search:
             {demand.candidates: None for demand in demands}
             | {mask: None for constraint in constraints for mask in constraint.distinctions}
         )
+        self._can_touch = bool(shareable) or any(isinstance(one, AdminOrNormal) for one in constraints)
         self._failed: set[Hashable] = set()
         self._later = _later(demands)
         self._twins_ahead = _twins_ahead(demands)
@@ -254,7 +256,7 @@ class _Search:
         same = self._alike.get(device)
         if same is None:
             same = self._alike[device] = alike(device, self._distinctions, self._everything)
-        if self._shareable:
+        if self._can_touch:
             touched = 0
             for constraint in self._constraints:
                 touched |= constraint.touched

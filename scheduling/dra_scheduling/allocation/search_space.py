@@ -81,12 +81,11 @@ class SearchSpace:
         return found
 
     def in_doubt(self, wish: DeviceCriteria) -> list[PoolOnNode]:
-        """Return the pools whose devices must not be handed out although the wish may mean some of them."""
-        return [
-            pool
-            for pool in self.broken
-            if pool.verdict(wish).matching or (not pool.everything and wish.selection.may_select(pool.key.driver))
-        ]
+        """Return the pools whose devices must not be handed out although the wish may mean some of them.
+
+        A pool of which all slices are seen is judged by its devices. Missing slices may hold any device of the driver.
+        """
+        return [pool for pool in self.broken if pool.verdict(wish).matching or _may_hold_more(pool, wish)]
 
     def groups(self, source: AttributeSource) -> dict[AttributeKey, int]:
         """Return the devices by their values of an attribute, over all pools."""
@@ -126,3 +125,10 @@ class SearchSpace:
             part = mask >> offset & pool.everything
             if part:
                 yield pool, part
+
+
+def _may_hold_more(pool: PoolOnNode, wish: DeviceCriteria) -> bool:
+    """Whether devices that are not seen could match, as far as the driver tells."""
+    problem = pool.pool.problem
+    is_partly_seen = problem is not None and problem.has_missing_slices
+    return (is_partly_seen or not pool.everything) and wish.selection.may_select(pool.key.driver)

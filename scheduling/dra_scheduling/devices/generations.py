@@ -103,18 +103,23 @@ class Generation:
         """Return why the devices must not be handed out, or None."""
         if len(self.counts) > 1:
             counts = ", ".join(map(str, sorted(self.counts)))
-            return PoolProblem(INVALID, f"its slices disagree on resourceSliceCount ({counts})")
+            text = f"its slices disagree on resourceSliceCount ({counts})"
+            return PoolProblem(INVALID, text, self._has_missing_slices)
         if self.clashing:
-            return PoolProblem(INVALID, f"it has two devices called {min(self.clashing)}")
+            return PoolProblem(INVALID, f"it has two devices called {min(self.clashing)}", self._has_missing_slices)
         expected = next(iter(self.counts))
         if len(self.pieces) != expected:
             seen = f"{len(self.pieces)} of {expected} slices of generation {self.number} seen"
-            return PoolProblem(INCOMPLETE, f"it is being updated, {seen}")
+            return PoolProblem(INCOMPLETE, f"it is being updated, {seen}", self._has_missing_slices)
         if self.misread:
             # Its other devices might draw from a counter set together with devices that do not go with them.
             return PoolProblem(INCOMPLETE, f"it has compatibility groups, and feature {COMPATIBILITY_GROUPS} is off")
         wrong = self.counters.problem()
         return PoolProblem(INVALID, wrong) if wrong else None
+
+    @property
+    def _has_missing_slices(self) -> bool:
+        return len(self.pieces) < max(self.counts)
 
     def is_seen_from(self, place: NodePlace) -> bool:
         """Whether the node reaches any of the slices."""

@@ -38,7 +38,7 @@ def taken_of_node(pod: Pod, uses: Iterable[ClaimUse], device_of: DeviceLookup) -
         by_claim.setdefault(use.claim, []).append(use)
     taken: list[NodeAllocatableResourceClaimStatus] = []
     for _, mine in sorted(by_claim.items()):
-        devices = [(result, device_of(result.device_id)) for result in mine[0].results]
+        devices = [(result, device_of(result.device_id)) for result in mine[0].results if not result.admin_access]
         if any(device is not None and device.node_allocatable_resources for _, device in devices):
             unclear = next(_unclear(devices), "")
             if unclear:
@@ -50,8 +50,11 @@ def taken_of_node(pod: Pod, uses: Iterable[ClaimUse], device_of: DeviceLookup) -
 
 
 def is_mapped(results: Iterable[DeviceRequestAllocationResult], device_of: DeviceLookup) -> bool:
-    """Whether a device is part of the node's own resources, so that only one pod at a time can have it."""
-    devices = (device_of(result.device_id) for result in results)
+    """Whether a device is part of the node's own resources, so that only one pod at a time can have it.
+
+    Admin access neither takes of the node nor has the device, so that it is not counted.
+    """
+    devices = (device_of(result.device_id) for result in results if not result.admin_access)
     return any(
         resource.mapping is not None
         for device in devices

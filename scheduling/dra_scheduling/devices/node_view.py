@@ -30,10 +30,14 @@ V = TypeVar("V")
 
 
 class PoolProblem(msgspec.Struct, frozen=True):
-    """Why a pool's devices must not be handed out: `reason` is a word for programs, `text` says it to people."""
+    """Why a pool's devices must not be handed out: `reason` is a word for programs, `text` says it to people.
+
+    Where slices are missing, the pool may hold devices that nobody has seen.
+    """
 
     reason: str
     text: str
+    has_missing_slices: bool = False
 
 
 class PoolState(Protocol):

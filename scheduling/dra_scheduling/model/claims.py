@@ -11,6 +11,7 @@ from kube_cel.quantity import Quantity
 EXACT_COUNT = "ExactCount"
 ALL_DEVICES = "All"
 MAX_DEVICES_PER_CLAIM = 32
+MAX_CONFIGURATIONS_PER_ALLOCATION = 64
 MAX_CONSUMERS_PER_CLAIM = 256
 CLAIM_FINALIZER = "resource.kubernetes.io/delete-protection"
 EXTENDED_CLAIM_ANNOTATION = "resource.kubernetes.io/extended-resource-claim"

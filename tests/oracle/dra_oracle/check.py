@@ -157,9 +157,10 @@ def _possession_faults(checked: Checked, taken: list[Taken]) -> Iterator[Fault]:
     dedicated = {result_key(each) for each in held if "shareID" not in each}
     owners: set[Key] = set()
     watched: set[tuple[int, Key]] = set()
+    used = {(each.claim, each.key) for each in taken if not each.wish.is_admin and not is_shareable(each.spot.device)}
     for each in taken:
         if each.wish.is_admin:
-            if (each.claim, each.key) in watched:
+            if (each.claim, each.key) in watched | used:
                 yield Fault("twice", f"claim {each.claim} has admin access to {each} twice")
             watched.add((each.claim, each.key))
             continue

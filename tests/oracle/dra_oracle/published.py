@@ -30,12 +30,14 @@ class Spot(NamedTuple):
 class Published(NamedTuple):
     """The devices that a node may use, in the order of preference, and the pools that nobody may use, with the reason.
 
-    `hidden` are the devices in reach whose pool is one of these. `totals` are the counters of usable pools.
+    `hidden` are the devices in reach whose pool is one of these, `partial` those of them of which slices are missing.
+    `totals` are the counters of usable pools.
     """
 
     usable: dict[Key, Spot]
     broken: dict[PoolKey, str]
     hidden: dict[PoolKey, list[Spot]]
+    partial: set[PoolKey]
     reached: frozenset[PoolKey]
     totals: dict[PoolKey, dict[Counter, Fraction]]
     charges: dict[Key, list[tuple[Counter, Fraction]]]
@@ -76,7 +78,7 @@ def current_pieces(world: World) -> dict[PoolKey, list[tuple[int, Json]]]:
 def published(world: World) -> Published:
     """What the world's node may use."""
     pools = current_pieces(world)
-    found = Published({}, {}, {}, frozenset(_reached_pools(world)), {}, {})
+    found = Published({}, {}, {}, set(), frozenset(_reached_pools(world)), {}, {})
     shown: list[tuple[bool, Spot]] = []
     for key, pieces in sorted(pools.items()):
         problem = _problem([piece for _, piece in pieces], world.features)
@@ -84,6 +86,8 @@ def published(world: World) -> Published:
         if problem:
             found.broken[key] = problem
             found.hidden[key] = spots
+            if len(pieces) < max(piece["spec"]["pool"]["resourceSliceCount"] for _, piece in pieces):
+                found.partial.add(key)
             continue
         found.totals[key] = _totals(piece for _, piece in pieces)
         found.charges.update(_charges(key, (piece for _, piece in pieces)))

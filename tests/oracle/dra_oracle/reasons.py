@@ -117,9 +117,9 @@ REASONS = (
     ),
     Reason(
         name="admin-access",
-        theirs="admin access takes part in the search like any other request: it needs counters and capacity, keeps "
-        "later requests off its devices, and cannot have what its own claim has",
-        ours="it takes nothing and needs nothing; only two such requests of one claim get different devices",
+        theirs="admin access takes part in the search like any other request: it needs counters and capacity, "
+        "and keeps later requests of other claims off its devices",
+        ours="it takes nothing and needs nothing; only requests of one claim get different devices",
         reword=rewriting.with_admin_access_to_copies,
     ),
     Reason(

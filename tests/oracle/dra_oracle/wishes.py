@@ -114,5 +114,5 @@ def doubtful(published: Published, selections: tuple[Selected, ...], wish: Wish)
         key
         for key, spots in published.hidden.items()
         if any(spot.place in selected and consumption(spot.device, wish.amounts) is not None for spot in spots)
-        or (not spots and key in published.reached and key[0] in each.possible)
+        or ((not spots or key in published.partial) and key in published.reached and key[0] in each.possible)
     ]
