@@ -28,6 +28,7 @@ from dra_simulator.admission import PriorityClass, created, prioritized, registe
 from dra_simulator.identity import Names, with_uid
 from dra_simulator.load import Loaded, Manifest
 from dra_simulator.problems import InputProblem
+from dra_simulator.refused import refused
 from dra_simulator.replicas import PodMaker, Workload, workload_of
 from dra_simulator.templates import ClaimMaker
 
@@ -141,6 +142,8 @@ class _Reader:
         else:
             if self._is_new(subject_of(value), manifest):
                 self.values.append(value)
+                name = str(subject_of(value))
+                self.problems += (InputProblem(manifest.file, name, *fault) for fault in refused(raw))
                 for fault in unknown_fields_of(raw):
                     self.unknown.append(UnknownField(subject_of(value), *fault))
                 # Of the kinds that are read, the only one whose pods a controller creates.
