@@ -119,17 +119,8 @@ def _class(spec: Mapping[str, object]) -> Faults:
 
 
 def _slice(spec: Mapping[str, object]) -> Faults:
-    yield from _one_term(spec, "$.spec")
     for here, device in _items(spec, "devices", "$.spec"):
         yield from _label(device.get("name"), f"{here}.name")
-        yield from _one_term(device, here)
-
-
-def _one_term(holder: Mapping[str, object], path: str) -> Faults:
-    selector = holder.get("nodeSelector")
-    terms = _list(_map(selector).get("nodeSelectorTerms"))
-    if isinstance(selector, Mapping) and len(terms) != 1:
-        yield WireFault(f"{path}.nodeSelector.nodeSelectorTerms", f"expected exactly one term, got {len(terms)}")
 
 
 def _label(name: object, path: str) -> Faults:

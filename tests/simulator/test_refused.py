@@ -44,7 +44,7 @@ def pod(spec: str) -> str:
         (pod(f"{USES}, resourceClaims: [{{name: a}}]"), "resourceClaims[0]"),
         (
             pod(f"{USES}, resourceClaims: [{{name: a, resourceClaimName: x, resourceClaimTemplateName: y}}]"),
-            "claims[0]",
+            "resourceClaims[0]",
         ),
         (pod(USES), "containers[0].resources.claims[0].name"),
         (pod("containers: [{name: m, resources: {limits: {x.org/g: 500m}}}]"), 'limits["x.org/g"]'),
