@@ -27,7 +27,7 @@ def fields_that_do_not_exist(raw: Mapping[str, object]) -> tuple[WireFault, ...]
     name = schema.kinds.get(f"{raw.get('apiVersion')} {raw.get('kind')}")
     if name is None:
         return ()
-    written = {field: None if field in {"metadata", "status"} else value for field, value in raw.items()}
+    written = {field: value for field, value in raw.items() if field not in {"metadata", "status"}}
     return tuple(_unknown(written, name, "$"))
 
 
