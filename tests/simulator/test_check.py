@@ -196,6 +196,14 @@ def test_a_name_that_no_class_can_have_is_an_error(name: str) -> None:
     assert found.startswith("error DeviceClass other $.spec.extendedResourceName: expected ")
 
 
+def test_a_name_of_the_domain_of_kubernetes_is_called_reserved() -> None:
+    (found,) = findings(device_class("extendedResourceName: kubernetes.io/gpu"))
+    assert found == (
+        "error DeviceClass other $.spec.extendedResourceName: "
+        "expected a name of another domain, kubernetes.io is reserved, got kubernetes.io/gpu"
+    )
+
+
 @pytest.mark.parametrize(
     ("slices", "finding"),
     [
