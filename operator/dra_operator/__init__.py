@@ -7,4 +7,4 @@ import sys
 
 # Kopf takes a second to import, and `dra-operator --help` comes by here as well.
 if "kopf" in sys.modules:
-    import dra_operator.handlers  # noqa: F401  registers them
+    import dra_operator.program  # noqa: F401  registers them

@@ -16,6 +16,11 @@ def timestamp() -> str:
     return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def micro_timestamp() -> str:
+    """Return the time of day as Leases hold it: RFC 3339 in UTC, to the microsecond."""
+    return dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
 class LevelGate:
     """Lets through whoever wants to act on news when the watches of all kinds have been read, or soon.
 

@@ -1,15 +1,17 @@
-"""Kopf inside a program of our own."""
+"""Kopf around the runtime: handlers, registered by importing this, and a program of our own."""
 
 import asyncio
 
 import kopf
 
-import dra_operator.handlers  # noqa: F401  registers them
 from dra_operator.logs import configure, log
 from dra_operator.runtime import Runtime
 from dra_operator.settings import Settings
+from dra_operator.watch.handlers import register
 
 _log = log("program")
+
+register(Runtime)
 
 
 def run(settings: Settings) -> int:

@@ -11,28 +11,30 @@ from typing import Any, Protocol
 
 from dra_kube.errors import ApiError
 from dra_kube.resources import Kind, Resource
-from dra_operator.access import Access, NoAccessError
-from dra_operator.advice import Advice
-from dra_operator.audit import Audit
-from dra_operator.binder import BinderRole, EventReport
-from dra_operator.cache import Cache
-from dra_operator.client import HttpApi
-from dra_operator.events import Recorder
-from dra_operator.intake import BadInput, Intake, PodRefused, SupplyRefused
-from dra_operator.kwok.role import KwokRole
-from dra_operator.leader import Election, Leadership
+from dra_operator.api.client import HttpApi
+from dra_operator.api.credentials import Access, NoAccessError
+from dra_operator.api.discovery import optional, unserved
+from dra_operator.api.events import Recorder
+from dra_operator.api.leases import Election, Leadership
+from dra_operator.api.permissions import missing, needed
 from dra_operator.logs import log
 from dra_operator.metrics import DEVICES_TAKEN, WATCH_VERSION
-from dra_operator.nodeclaims.role import NodeClaimsRole
 from dra_operator.pacing import Clock, LevelGate
-from dra_operator.permissions import missing, needed, optional, unserved
 from dra_operator.probes import HttpServer
-from dra_operator.scheduler import SchedulerRole
+from dra_operator.roles.binder.role import BinderRole, EventReport
+from dra_operator.roles.binder.view import ClusterView
+from dra_operator.roles.kwok.role import KwokRole
+from dra_operator.roles.nodeclaims.role import NodeClaimsRole
+from dra_operator.roles.scheduler.role import SchedulerRole
 from dra_operator.settings import NodeClaimsMode, Role, Settings
-from dra_operator.tuning import WATCH_SECONDS
-from dra_operator.upgrades import Upgrades
-from dra_operator.view import ClusterView
-from dra_operator.watches import Watches
+from dra_operator.watch.audit import Audit
+from dra_operator.watch.cache import Cache
+from dra_operator.watch.device_problems import DeviceProblems
+from dra_operator.watch.intake import BadInput, Intake, PodRefused, SupplyRefused
+from dra_operator.watch.session import open_session
+from dra_operator.watch.tuning import WATCH_SECONDS
+from dra_operator.watch.upgrades import Upgrades
+from dra_operator.watch.watches import Watches
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.wire import KubernetesObject
 
@@ -96,7 +98,7 @@ class Runtime:
             clock=self._clock,
             features=settings.feature_gates,
         )
-        self.access = Access(self.watches, clock=self._clock)
+        self.access = Access(partial(open_session, self.watches), clock=self._clock)
         self.http = HttpServer(settings.http_address, self.problems)
         self._synced = asyncio.Event()
         self._unready: tuple[str, ...] = ("starting",)
@@ -172,8 +174,8 @@ class Runtime:
             self._leaderships[role] = leadership
             self._roles[role] = running
         bad_input = BadInput(recorder, self._pod_refused(), self._supply_refused())
-        advice = Advice(recorder, self.view.pool_problem)
-        self._intake = Intake(self.cache, self.watches, bad_input, (self.view, advice, *self._roles.values()))
+        device_problems = DeviceProblems(recorder, self.view.pool_problem)
+        self._intake = Intake(self.cache, self.watches, bad_input, (self.view, device_problems, *self._roles.values()))
         api.learn = self._intake.learn
         DEVICES_TAKEN.set_function(self.view.devices_taken)
         for resource in self.watches.resources:

@@ -28,7 +28,9 @@ from dra_simulator.admission import PriorityClass, created, prioritized, registe
 from dra_simulator.identity import Names, with_uid
 from dra_simulator.load import Loaded, Manifest
 from dra_simulator.problems import InputProblem
+from dra_simulator.refused import refused
 from dra_simulator.replicas import PodMaker, Workload, workload_of
+from dra_simulator.schema import fields_that_do_not_exist
 from dra_simulator.templates import ClaimMaker
 
 NO_OBJECT = "documents that are no objects"
@@ -141,7 +143,9 @@ class _Reader:
         else:
             if self._is_new(subject_of(value), manifest):
                 self.values.append(value)
-                for fault in unknown_fields_of(raw):
+                name = str(subject_of(value))
+                self.problems += (InputProblem(manifest.file, name, *fault) for fault in refused(raw))
+                for fault in (*unknown_fields_of(raw), *fields_that_do_not_exist(raw)):
                     self.unknown.append(UnknownField(subject_of(value), *fault))
                 # Of the kinds that are read, the only one whose pods a controller creates.
                 workload = workload_of(manifest.raw) if isinstance(value, DaemonSet) else None

@@ -13,6 +13,7 @@ from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorRequir
 from dra_scheduling.model.pods import Affinity, Node, NodeAffinity, Pod, PodSpec
 from dra_scheduling.wire import InvalidObjectError, read_as
 from dra_simulator.identity import uid_of
+from dra_simulator.refused import refused_pod_spec
 from dra_simulator.workloads import MOST_PODS, WorkloadPodTemplate, pod_templates
 
 DAEMON_TOLERATIONS = tuple(
@@ -158,6 +159,8 @@ def _pattern(workload: Workload, template: WorkloadPodTemplate) -> Pod:
     except InvalidObjectError as error:
         subject = f"{workload.kind} {workload.key}"
         raise InvalidObjectError(subject, template.path + error.path.removeprefix("$"), error.problem) from error
+    for fault in refused_pod_spec(raw["spec"], f"{template.path}.spec"):
+        raise InvalidObjectError(f"{workload.kind} {workload.key}", *fault)
     owner = OwnerReference(
         api_version=str(workload.raw.get("apiVersion")),
         kind=workload.kind,

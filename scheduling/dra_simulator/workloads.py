@@ -13,7 +13,14 @@ from dra_scheduling.wire.objects import InvalidObjectError
 
 MOST_PODS = 100_000
 # Their templates are for later or belong to another object of the input.
-NOT_NOW = frozenset({("batch", "CronJob"), ("kueue.x-k8s.io", "Workload")})
+NOT_NOW = frozenset(
+    {
+        ("batch", "CronJob"),
+        ("kueue.x-k8s.io", "Workload"),
+        ("trainer.kubeflow.org", "TrainingRuntime"),
+        ("trainer.kubeflow.org", "ClusterTrainingRuntime"),
+    }
+)
 
 
 class WorkloadPodTemplate(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,9 +77,11 @@ def _joined(role: str, name: object) -> str:
 
 
 def _copies(value: Mapping[str, object], path: str) -> int:
-    """Return how many of everything below `value` there are: replicas, or the pods of a Job that run at once."""
+    """Return how many of everything below `value` there are: replicas, their hosts, or pods of a Job at once."""
     at_once = _number(value, "parallelism", path, default=1)
-    return _number(value, "replicas", path, default=1) * min(at_once, _number(value, "completions", path, at_once))
+    # A replica of a RayCluster's worker group is a slice of so many hosts, each of which has a pod.
+    hosts = _number(value, "numOfHosts", path, default=1)
+    return _number(value, "replicas", path, 1) * hosts * min(at_once, _number(value, "completions", path, at_once))
 
 
 def _group_share(value: Mapping[str, object], key: str, path: str) -> int:

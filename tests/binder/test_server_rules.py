@@ -19,7 +19,7 @@ from dra_controlplane.client import ApiError as ClientError
 from dra_controlplane.waiting import wait_until
 from dra_kube.api import Json
 from dra_kube.errors import ApiError, ConflictError, MissingError
-from dra_operator.kube.ports import KubeBindRequests, KubeClaims, KubePods
+from dra_operator.roles.binder.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import (
     CLAIM_FINALIZER,

@@ -5,8 +5,8 @@ import pytest
 from dra_controlplane.client import Json
 from dra_controlplane.installation import resources
 from dra_kube.resources import Resource
+from dra_operator.api.permissions import Permission, needed
 from dra_operator.kinds import OPTIONAL, WATCHED
-from dra_operator.permissions import Permission, needed
 from dra_operator.settings import Role, Settings
 
 ROOT = Path(__file__).parents[2]

@@ -5,11 +5,11 @@ import kopf
 import pytest
 
 from dra_operating.clock import ManualClock
-from dra_operator.handlers import stop
 from dra_operator.kinds import WATCHED
 from dra_operator.runtime import Runtime
 from dra_operator.settings import Settings
-from dra_operator.tuning import WATCH_SECONDS, Forever, NoDiff, NoProgress, tune
+from dra_operator.watch.handlers import stop
+from dra_operator.watch.tuning import WATCH_SECONDS, Forever, NoDiff, NoProgress, tune
 
 
 class Process:

@@ -5,6 +5,7 @@ import pytest
 
 from dra_scheduling.allocation.pod_claims import ResolvedClaims, reach_refusal, resolve
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
+from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.claims import (
     MAX_CONSUMERS_PER_CLAIM,
     AllocationResult,
@@ -185,3 +186,14 @@ def test_the_claim_behind_an_entry_has_a_key_once_it_is_known() -> None:
     assert claim_key(value, "gpu") == ObjectKey("default", "p-gpu-x7k")
     assert claim_key(value, "nic") is None
     assert claim_key(value, "unknown") is None
+
+
+def test_a_claim_of_a_pod_group_names_the_feature_that_is_not_supported() -> None:
+    owner = OwnerReference(kind="PodGroup", name="workers", uid="g", controller=True)
+    made = claim("p-gpu-x7k", request())
+    made = msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, owner_references=(owner,)))
+
+    refusal = refused(resolved(templated_pod("p", claims={"gpu": "p-gpu-x7k"}), made))
+
+    assert refusal.reason == "ClaimOfAnotherPod"
+    assert refusal.message.endswith("it belongs to PodGroup workers, and DRAWorkloadResourceClaims is not supported")

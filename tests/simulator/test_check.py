@@ -153,7 +153,7 @@ def test_the_selector_that_leaves_nothing_is_named() -> None:
             "error $.constraints[0].matchAttribute: expected a name with its domain",
         ),
         (
-            f"{ONE}, config: [{{requests: [q]}}]",
+            f"{ONE}, config: [{{requests: [q], opaque: {{driver: d.org, parameters: {{}}}}}}]",
             "error $.config[0].requests[0]: expected a request of the claim, got q",
         ),
         (
@@ -194,6 +194,14 @@ def test_classes_that_clash_are_told_who_wins() -> None:
 def test_a_name_that_no_class_can_have_is_an_error(name: str) -> None:
     (found,) = findings(device_class(f"extendedResourceName: {name}"))
     assert found.startswith("error DeviceClass other $.spec.extendedResourceName: expected ")
+
+
+def test_a_name_of_the_domain_of_kubernetes_is_called_reserved() -> None:
+    (found,) = findings(device_class("extendedResourceName: kubernetes.io/gpu"))
+    assert found == (
+        "error DeviceClass other $.spec.extendedResourceName: "
+        "expected a name of another domain, kubernetes.io is reserved, got kubernetes.io/gpu"
+    )
 
 
 @pytest.mark.parametrize(
@@ -260,3 +268,12 @@ def test_what_cannot_be_read_is_a_finding_and_ends_with_2(write: Write) -> None:
         "ResourceClaim default/c",
         "document 2, Pod without a name",
     ]
+
+
+def test_a_slice_or_device_whose_selector_has_two_terms_is_an_error() -> None:
+    terms = "nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: z, operator: Exists}]}, {matchFields: []}]}"
+    whole = SLICE.replace("nodeName: n1", terms)
+    single = SLICE.replace("nodeName: n1", "perDeviceNodeSelection: true").replace("{name: a,", f"{{name: a, {terms},")
+    ends = "nodeSelector.nodeSelectorTerms: expected exactly one term, got 2"
+    assert f"error ResourceSlice s1 $.spec.{ends}" in findings(CLASS, whole)
+    assert f"error ResourceSlice s1 $.spec.devices[0].{ends}" in findings(CLASS, single)

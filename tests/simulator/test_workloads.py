@@ -14,6 +14,7 @@ replicatedJobs:
 """
 MPI_JOB = "mpiReplicaSpecs: {Launcher: {TEMPLATE}, Worker: {replicas: 2, TEMPLATE}}"
 RAY_CLUSTER = "headGroupSpec: {TEMPLATE}, workerGroupSpecs: [{groupName: gpu, replicas: 2, TEMPLATE}]"
+RAY_HOSTS = "headGroupSpec: {TEMPLATE}, workerGroupSpecs: [{groupName: tpu, replicas: 2, numOfHosts: 3, TEMPLATE}]"
 LEADERS = "replicas: 2, leaderWorkerTemplate: {size: 2, leaderTemplate: POD, workerTemplate: POD}"
 NODES = """
 apiVersion: v1
@@ -66,6 +67,8 @@ def workload(kind: str, spec: str, metadata: str = "", rest: str = "") -> str:
         ("jobset.x-k8s.io/v1alpha2.JobSet", JOB_SET, ["w-head-0", "w-work-0", "w-work-1", "w-work-2", "w-work-3"]),
         ("kubeflow.org/v2beta1.MPIJob", MPI_JOB, ["w-launcher-0", "w-worker-0", "w-worker-1"]),
         ("ray.io/v1.RayCluster", RAY_CLUSTER, ["w-0", "w-gpu-0", "w-gpu-1"]),
+        ("ray.io/v1.RayCluster", RAY_HOSTS, ["w-0", *(f"w-tpu-{number}" for number in range(6))]),
+        ("trainer.kubeflow.org/v1alpha1.TrainingRuntime", "template: {spec: {JOBS}}".replace("JOBS", JOB_SET), []),
         ("leaderworkerset.x-k8s.io/v1.LeaderWorkerSet", LEADERS, ["w-0", "w-1", "w-2", "w-3"]),
     ],
 )

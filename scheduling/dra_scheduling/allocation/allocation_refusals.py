@@ -47,14 +47,18 @@ def too_few(asks: Sequence[FlatRequest], wanted: int, found: int, board: SearchS
     wish = asks[0].alternative.wish
     if not board.verdict(wish).matching:
         return no_match(asks[0], board)
+    exhausted, full = (0, 0) if asks[0].alternative.is_admin else _out_of_stock(wish, board)
+    lacking = [f"{devices(exhausted, 'matching')} out of shared counters"] if exhausted else []
+    if full:
+        lacking.append(f"{devices(full, 'matching')} without room for another share")
     return Refusal(
-        reason=NOT_ENOUGH,
+        reason=COUNTERS if exhausted and found + exhausted >= wanted else NOT_ENOUGH,
         message=f"{subject_of(asks)}: {verb} {devices(wanted, 'matching', 'free')}{tail}",
         asides=asides_of(asks),
         wake=ANY_DEVICE_CHANGE,
         found=found,
         found_text="at most {found} free",
-        details=details_of(wish, board),
+        details=(*lacking, *details_of(wish, board)),
     )
 
 
@@ -274,6 +278,16 @@ def problem_of(pool: PoolOnNode) -> str:
     """Return what is wrong with a pool."""
     problem = pool.pool.problem
     return f"pool {pool.key}: {problem.text}" if problem is not None else f"pool {pool.key}"
+
+
+def _out_of_stock(wish: DeviceCriteria, board: SearchSpace) -> tuple[int, int]:
+    """Return how many usable devices lack counters, and how many shareable ones lack room for what is asked for."""
+    exhausted = full = 0
+    for _, pool, stock in board.pools:
+        usable = pool.verdict(wish).usable
+        exhausted += (usable & stock.exhausted).bit_count()
+        full += (usable & stock.free & pool.shareable & ~pool.available(wish, stock)).bit_count()
+    return exhausted, full
 
 
 def _left_out(wish: DeviceCriteria, board: SearchSpace) -> list[str]:

@@ -41,6 +41,10 @@ TOO_MANY_CONFIGURATIONS = "TooManyConfigurations"
 Asked = ExactDeviceRequest | DeviceSubRequest
 
 
+class NotCompiled(Refusal, frozen=True, kw_only=True):
+    """An expression of the claim itself does not compile."""
+
+
 class Title(msgspec.Struct, frozen=True):
     """What messages call a claim. Where nobody wrote it as such, `words` say what each request is for, and for whom."""
 
@@ -190,7 +194,8 @@ def _malformed(claim: Called, name: str, asked: Asked, given: GivenClaims) -> It
         try:
             compile_derivation(derived.expression)
         except CompileError as error:
-            yield _invalid(where, f"derived attribute {derived.name} {_not_compiled(error)}")
+            message = f"{where}: derived attribute {derived.name} {_not_compiled(error)}"
+            yield NotCompiled(reason=INVALID_CLAIM, message=message, wake=ClusterEvent.CLAIMS)
 
 
 def _of_capacity(where: str, asked: Asked, features: Features) -> Iterator[Refusal]:
@@ -229,7 +234,7 @@ def _of_selectors(where: str, texts: tuple[SelectorText, ...], of_class: int) ->
                 if index < of_class:
                     yield Refusal(reason=INVALID_CLASS, message=message, wake=ClusterEvent.CLASSES)
                 else:
-                    yield Refusal(reason=INVALID_CLAIM, message=message, wake=ClusterEvent.CLAIMS)
+                    yield NotCompiled(reason=INVALID_CLAIM, message=message, wake=ClusterEvent.CLAIMS)
 
 
 def _not_compiled(error: CompileError) -> str:

@@ -123,6 +123,9 @@ def _claim_behind(pod: Pod, entry: PodResourceClaim, claim_of: ClaimLookup) -> R
             return _waiting("ClaimMissing", f"ResourceClaim {key} does not exist")
         is_foreign = not entry.resource_claim_name and not _is_controlled_by(claim, pod)
         message = f"ResourceClaim {key} was not made for this pod, though its status names it for {entry.name}"
+        owner = claim.metadata.controller
+        if owner is not None and owner.kind == "PodGroup":
+            message = f"{message}: it belongs to PodGroup {owner.name}, and DRAWorkloadResourceClaims is not supported"
         return _waiting("ClaimOfAnotherPod", message) if is_foreign else claim
     if not entry.resource_claim_template_name:
         return _waiting("ClaimUnnamed", f"spec.resourceClaims, {entry.name}: expected a claim or a template")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
 from dra_scheduling.basics.reasons import ClusterEvent
+from dra_scheduling.cluster.statement import Statement, StatementParts
 from dra_scheduling.devices import PoolIndex
 from dra_scheduling.devices.indexed_slice import Reach
 from dra_scheduling.devices.ledger import Cooldown, Ledger
@@ -126,6 +127,10 @@ class Cluster:
     def forget(self, pod_uid: str) -> ClusterEvent:
         """Give back what an assumed decision took."""
         return self.placements.forget(pod_uid)
+
+    def statement(self) -> Statement:
+        """Return a transaction: what is done in its block is undone unless it is committed."""
+        return Statement(StatementParts(self.ledger, self.claims, self.placements, self.inventory))
 
     def forget_answers(self) -> None:
         """Forget what nodes said to pods so far, as after a start: the next answers are the same, and cost more."""

@@ -59,7 +59,7 @@ class FreeDevices(msgspec.Struct, frozen=True, kw_only=True):
     `rooms` holds what is left of each capacity of shareable devices, by bit number. `charged` are shared devices, which
     have drawn from their counters already. `left` belongs to the profile's keys; `closed` says why it is not known.
     `allies` belongs to the profile's companies: the devices of each group that is still open; those that do not go with
-    devices in use are `apart`.
+    devices in use are `apart`. Those that only lack what is left of their counters are `exhausted`.
     """
 
     free: int
@@ -69,3 +69,4 @@ class FreeDevices(msgspec.Struct, frozen=True, kw_only=True):
     closed: str = ""
     allies: tuple[tuple[int, ...], ...] = ()
     apart: int = 0
+    exhausted: int = 0

@@ -209,6 +209,11 @@ class Ledger:
         """Return the record of a pool, or None where nothing is taken. Masks kept by its stamp stay true."""
         return self._pools.get(pool)
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether somebody may still rewind."""
+        return self._is_marked
+
     def mark(self) -> JournalMark:
         """Return the present as a point to come back to."""
         self._is_marked = True

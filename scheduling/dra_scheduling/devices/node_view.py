@@ -162,7 +162,8 @@ class PoolOnNode:
         state = CounterState({}) if taken is None else self.pool.counter_state(taken)
         left = profile.left(self.pool.totals, state)
         affordable = 0 if state.closed else profile.affordable(left)
-        free &= ~profile.consumers | affordable | charged
+        exhausted = free & profile.consumers & ~affordable & ~charged
+        free &= ~exhausted
         allies = tuple(company.left(state.common) for company in profile.companies)
         misfits = apart(profile.companies, allies) & ~charged
         return FreeDevices(
@@ -173,6 +174,7 @@ class PoolOnNode:
             closed=state.closed,
             allies=allies,
             apart=misfits,
+            exhausted=exhausted,
         )
 
     def roomy(self, wish: DeviceCriteria, stock: FreeDevices) -> int:

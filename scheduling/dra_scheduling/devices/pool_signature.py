@@ -146,4 +146,4 @@ def _extras(pool: SeenPool, asking: InterestedClaims, stock: FreeDevices) -> tup
             tuple((number, tuple(left.items())) for number, left in stock.rooms.items()),
             tuple(tuple(pool.portions(wish).items()) for wish in asking.wishes),
         )
-    return sharing, pool.profile, stock.left, stock.closed, stock.allies, stock.apart
+    return sharing, pool.profile, stock.left, stock.closed, stock.allies, stock.apart, stock.exhausted

@@ -119,6 +119,10 @@ class Inventory:
         """Return the NodeClaims as they were decided that the API does not show yet."""
         return tuple(self._pending.values())
 
+    def decided(self, name: str) -> NodeClaim | None:
+        """Return the NodeClaim as it was decided, if the API does not show it yet."""
+        return self._pending.get(name)
+
     def forget(self, name: str) -> ClusterEvent:
         """Count what was decided about a NodeClaim no longer: it could not be written down."""
         if self._pending.pop(name, None) is None:

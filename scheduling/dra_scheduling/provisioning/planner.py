@@ -23,7 +23,7 @@ from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.hosts import Hosts
 from dra_scheduling.provisioning.in_flight_nodeclaims import keeper_of
 from dra_scheduling.provisioning.loop_guard import made_in_vain
-from dra_scheduling.provisioning.merge_refusals import NODE_POOL, RefusalSource, told
+from dra_scheduling.provisioning.merge_refusals import NODE_POOL, NOT_FOR_THE_POD, RefusalSource, told
 from dra_scheduling.provisioning.nodeclaim_builder import claim_name, extended, written
 from dra_scheduling.provisioning.nodepool_limits import Limits
 from dra_scheduling.provisioning.offering_backoff import REASONS, Rests
@@ -33,7 +33,7 @@ from dra_scheduling.provisioning.pending_pod_checks import ask
 from dra_scheduling.provisioning.planned_node import Market, PlannedNode, Seat
 from dra_scheduling.provisioning.pod_requirements import Variant
 from dra_scheduling.provisioning.provisioning_result import Nomination, ProvisioningResult
-from dra_scheduling.provisioning.unusable_nodepools import unusable_pools
+from dra_scheduling.provisioning.unusable_nodepools import pools_without_nodes, unusable_pools
 from dra_scheduling.state.assignments import OutOfBudget, Unschedulable
 
 NO_NODE_POOL = Refusal(
@@ -41,6 +41,9 @@ NO_NODE_POOL = Refusal(
 )
 NO_INSTANCE_TYPE = Refusal(
     reason="NoInstanceType", message="it has no instance types", wake=ClusterEvent.SUPPLY | ClusterEvent.NODE
+)
+LIMIT_REACHED = Refusal(
+    reason="LimitReached", message="its limits are reached", wake=ClusterEvent.SUPPLY | ClusterEvent.NODE
 )
 WRITTEN = Refusal(
     reason="NodeClaimIsWritten",
@@ -198,7 +201,8 @@ class Planner:
             )
             if found is not None:
                 return found
-        return (*unusable_pools(self._cluster, asked), *tried.told()) or (NO_NODE_POOL,)
+        told = (*unusable_pools(self._cluster, asked), *tried.told())
+        return told or pools_without_nodes(self._cluster) or (NO_NODE_POOL,)
 
     def _on_known_host(self, asked: PendingPod, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         self._hosts.replay_for(asked)
@@ -260,10 +264,21 @@ class Planner:
                 return nomination
             if isinstance(seat, Refusal):
                 if isinstance(host, PlannedNode):
+                    seat = self._beyond_limits(host, asked, variant, seat)
                     seat = self._beside_rests(host, asked, variant, seat)
                     host.let_go(self._hosts.market)
                 tried.refusals[number, speaker] = seat
         return None
+
+    def _beyond_limits(self, host: PlannedNode, asked: PendingPod, variant: Variant, refusal: Refusal) -> Refusal:
+        """Return that the limits of the NodePool are reached, where a type beyond them would serve the pod."""
+        within, everything = host.types, host.ground.table.everything
+        if within == everything or refusal.reason in NOT_FOR_THE_POD:
+            return refusal
+        host.types = everything & ~within
+        seat = host.consider(asked, variant, self._hosts.market)
+        host.types = within
+        return refusal if isinstance(seat, Refusal) else LIMIT_REACHED
 
     def _beside_rests(self, host: PlannedNode, asked: PendingPod, variant: Variant, refusal: Refusal) -> Refusal:
         """Return the refusal with the types that would serve the pod if they had not failed lately."""
@@ -292,7 +307,7 @@ class Planner:
         host = PlannedNode(ground, template.requirements, types, {})
         if types:
             return host
-        nothing = _supply("LimitReached", "its limits are reached") if table.everything else NO_INSTANCE_TYPE
+        nothing = LIMIT_REACHED if table.everything else NO_INSTANCE_TYPE
         return host.not_for(asked, variant) or nothing
 
     def _free_name(self, template: PoolTemplate, pod: Pod) -> str:
@@ -335,10 +350,6 @@ def _least_of(asked: Iterable[PendingPod]) -> Mapping[str, int]:
     """Return what each of these pods takes at least."""
     requests = [one.shape.requests for one in asked]
     return {name: min((one.get(name) for one in requests), default=0) for name in (CPU, "memory", PODS)}
-
-
-def _supply(reason: str, message: str) -> Refusal:
-    return Refusal(reason=reason, message=message, wake=ClusterEvent.SUPPLY | ClusterEvent.NODE)
 
 
 def _unplaced(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable | OutOfBudget:

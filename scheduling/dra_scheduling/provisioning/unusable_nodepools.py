@@ -19,6 +19,12 @@ def unusable_pools(cluster: Cluster, asked: PendingPod) -> tuple[Refusal, ...]:
     return tuple(_refusal(name, cluster.inventory.pools.get(name)) for name in names[:MOST_TOLD])
 
 
+def pools_without_nodes(cluster: Cluster) -> tuple[Refusal, ...]:
+    """Return why no NodePool of the cluster makes nodes for pods, where there are NodePools but none that does."""
+    pools = sorted(cluster.inventory.pools.items())
+    return tuple(_refusal(name, pool) for name, pool in pools[:MOST_TOLD])
+
+
 def _wanted(asked: PendingPod) -> Iterator[str]:
     # The last variants are those without anything that is only preferred.
     requirements = asked.variants[-1].requirements or ()

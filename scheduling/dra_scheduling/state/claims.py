@@ -93,7 +93,7 @@ class ClaimBook:
         owner = special_owner(claim)
         if owner:
             self._special.setdefault(owner, set()).add(claim.key)
-        freed += self._hold(_claim_source(claim), held_by(holder_of(claim), claim.status.allocation))
+        freed += self.hold(_claim_source(claim), held_by(holder_of(claim), claim.status.allocation))
         change = ClusterEvent.NOTHING if self._standing(claim.key) == standing else ClusterEvent.CLAIMS
         return change | (ClusterEvent.DEVICES if freed else ClusterEvent.NOTHING)
 
@@ -113,7 +113,7 @@ class ClaimBook:
         before = self._prospects(intents)
         for intent in intents:
             holder = special_holder(pod_uid) if intent.claim is None else str(intent.claim)
-            freed += self._hold(_intent_source(pod_uid, intent), held_by(holder, intent.allocation))
+            freed += self.hold(_intent_source(pod_uid, intent), held_by(holder, intent.allocation))
             if intent.claim is not None:
                 self._intents.setdefault(intent.claim, {})[pod_uid, intent.entry] = intent
         return self._help_since(before, intents, freed)
@@ -130,6 +130,25 @@ class ClaimBook:
                 if not self._intents[key]:
                     del self._intents[key]
         return self._help_since(before, intents, freed)
+
+    def hold(self, source: Source, now: Held) -> list[DeviceID]:
+        """Let the source hold this instead of what it held; return the devices of which more is free now."""
+        ledger = self._ledger
+        before = ledger.held.get(source, Held(""))
+        if before == now:
+            return []
+        taken = [device for device in now.devices if not ledger.is_taken(device)]
+        taken += [share.device for share in now.shares if not ledger.has_share(now.holder, share)]
+        if now.everything:
+            ledger.hold(source, now.holder, now.devices, now.shares)
+            for key in {device.pool_key for device in now.everything}:
+                self._pools.teach(key, ledger)
+        else:
+            ledger.release(source)
+        freed = [device for device in before.devices if not ledger.is_taken(device)]
+        freed += [share.device for share in before.shares if not ledger.has_share(before.holder, share)]
+        self._note(freed, taken)
+        return freed
 
     def _intents_for(self, key: ObjectKey) -> Iterator[tuple[str, Intent]]:
         """Yield what is on its way to the claim, with the pod: another claim that had this name gets nothing more."""
@@ -181,26 +200,7 @@ class ClaimBook:
                 del self._special[owner]
 
     def _release(self, source: Source) -> list[DeviceID]:
-        return self._hold(source, Held(""))
-
-    def _hold(self, source: Source, now: Held) -> list[DeviceID]:
-        """Let the source hold this instead of what it held; return the devices that became free, or parts of them."""
-        ledger = self._ledger
-        before = ledger.held.get(source, Held(""))
-        if before == now:
-            return []
-        taken = [device for device in now.devices if not ledger.is_taken(device)]
-        taken += [share.device for share in now.shares if not ledger.has_share(now.holder, share)]
-        if now.everything:
-            ledger.hold(source, now.holder, now.devices, now.shares)
-            for key in {device.pool_key for device in now.everything}:
-                self._pools.teach(key, ledger)
-        else:
-            ledger.release(source)
-        freed = [device for device in before.devices if not ledger.is_taken(device)]
-        freed += [share.device for share in before.shares if not ledger.has_share(before.holder, share)]
-        self._note(freed, taken)
-        return freed
+        return self.hold(source, Held(""))
 
     def _note(self, freed: list[DeviceID], taken: list[DeviceID]) -> None:
         reaches = {device: self._pools.reach_of_device(device) for device in (*freed, *taken)}

@@ -123,6 +123,23 @@ class Commitments:
         self._plans[pod.metadata.uid] = PlannedPlacement(assignment, request)
         self._settle(pod.key)
 
+    def plan_of(self, pod_uid: str) -> PlannedPlacement | None:
+        """Return the decision about the pod that the API does not show yet."""
+        return self._plans.get(pod_uid)
+
+    def set_plan(self, pod: Pod, plan: PlannedPlacement | None) -> None:
+        """Count this decision about the pod, and no other."""
+        if plan is None:
+            self._plans.pop(pod.metadata.uid, None)
+        else:
+            self._plans[pod.metadata.uid] = plan
+        self._settle(pod.key)
+
+    def put(self, pod: Pod, plan: PlannedPlacement | None) -> None:
+        """Let the pod be as it is here, with this decision about it."""
+        self.pods[pod.key] = pod
+        self.set_plan(pod, plan)
+
     def assumed(self) -> tuple[Assignment, ...]:
         """Return the decisions that the API does not show yet."""
         return tuple(plan.assignment for plan in self._plans.values())

@@ -11,6 +11,7 @@ from dra_scheduling.allocation.claim_validation import (
     TOO_MANY_DEVICES,
     UNSUPPORTED,
     Called,
+    NotCompiled,
 )
 from dra_scheduling.basics.features import PRIORITIZED_LIST, Features
 from dra_scheduling.basics.reasons import Refusal
@@ -59,7 +60,7 @@ def _phrase(refusal: Refusal, spec: ResourceClaimSpec, classes: Mapping[str, Dev
         return ONLY_EXACTLY if has_lists and not features.has(PRIORITIZED_LIST) else ""
     if refusal.reason == INVALID_CLASS:
         return _of_selectors(_class_selectors(spec, classes))
-    if "does not compile" in refusal.message:
+    if isinstance(refusal, NotCompiled):
         return _of_selectors(selector for asked in _asked(spec) for selector in asked.selectors)
     return CONSTRAINT_TYPE if _has_unknown_constraint(spec) else ""
 

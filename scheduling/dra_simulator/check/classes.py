@@ -1,7 +1,12 @@
 """DeviceClasses: selectors, and the extended resource name."""
 
 from dra_scheduling.extended_resources.class_index import ClassIndex
-from dra_scheduling.extended_resources.resource_names import IMPLICIT_PREFIX, implicit_name, is_explicit_name
+from dra_scheduling.extended_resources.resource_names import (
+    IMPLICIT_PREFIX,
+    NATIVE_DOMAIN,
+    implicit_name,
+    is_explicit_name,
+)
 from dra_scheduling.model.slices import DeviceClass
 from dra_simulator.check.findings import Remarks, error, warning
 from dra_simulator.check.offer import Among, OfferedDevices, compile_remarks, match_remarks
@@ -24,6 +29,9 @@ def _name_remarks(device_class: DeviceClass, index: ClassIndex) -> Remarks:
         return
     if name.startswith(IMPLICIT_PREFIX):
         yield error(NAME, f"expected no name that begins with {IMPLICIT_PREFIX}: those belong to the classes they name")
+        return
+    if NATIVE_DOMAIN in name:
+        yield error(NAME, f"expected a name of another domain, {NATIVE_DOMAIN.rstrip('/')} is reserved, got {name}")
         return
     if not is_explicit_name(name):
         yield error(NAME, f"expected a name with a domain, such as example.com/gpu, got {name}")

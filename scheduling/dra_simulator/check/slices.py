@@ -3,6 +3,7 @@
 import re
 
 from dra_scheduling.devices.consumable_capacity import portion
+from dra_scheduling.model.node_selectors import NodeSelector
 from dra_scheduling.model.slices import CapacityRange, CapacityRequestPolicy, Device, DeviceCapacity, ResourceSlice
 from dra_simulator.check.findings import Remarks, error
 from kube_cel.quantity import Quantity
@@ -21,6 +22,7 @@ def slice_remarks(value: ResourceSlice) -> Remarks:
         yield error("$.spec.devices", f"expected at most {most} devices in a slice, got {len(spec.devices)}")
     if spec.devices and spec.shared_counters:
         yield error("$.spec.sharedCounters", "expected devices or shared counters in a slice, got both")
+    yield from _one_term(spec.node_selector, "$.spec")
     for number, defined in enumerate(spec.shared_counters):
         for name, counter in defined.counters.items():
             yield from _negative(counter.value, f'$.spec.sharedCounters[{number}].counters["{name}"].value')
@@ -29,6 +31,7 @@ def slice_remarks(value: ResourceSlice) -> Remarks:
 
 
 def _device_remarks(device: Device, driver: str, path: str) -> Remarks:
+    yield from _one_term(device.node_selector, path)
     for field, names in (("attributes", device.attributes), ("capacity", device.capacity)):
         for name in names:
             if not NAME.fullmatch(name):
@@ -43,6 +46,12 @@ def _device_remarks(device: Device, driver: str, path: str) -> Remarks:
             yield from _negative(counter.value, f'{path}.consumesCounters[{number}].counters["{name}"].value')
     if device.allow_multiple_allocations and portion(device, driver, ()) is None:
         yield error(f"{path}.capacity", "expected room for a request that names no amounts, and there is none")
+
+
+def _one_term(selector: NodeSelector | None, path: str) -> Remarks:
+    if selector is not None and len(selector.node_selector_terms) != 1:
+        terms = len(selector.node_selector_terms)
+        yield error(f"{path}.nodeSelector.nodeSelectorTerms", f"expected exactly one term, got {terms}")
 
 
 def _policy_remarks(capacity: DeviceCapacity, policy: CapacityRequestPolicy, path: str) -> Remarks:

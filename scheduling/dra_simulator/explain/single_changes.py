@@ -117,14 +117,11 @@ def _holders(trial: ChangeTrial) -> dict[str, _Holding]:
 
 
 def _serves_without(trial: ChangeTrial, sources: Sequence[Source]) -> bool:
-    """Whether devices can be found once these sources hold none; the ledger is left as it was."""
-    ledger = trial.cluster.ledger
-    mark = ledger.mark()
-    for source in sources:
-        ledger.release(source)
-    found = trial.serves(trial.claims)
-    ledger.rewind(mark)
-    return found
+    """Whether devices can be found once these sources hold none; the cluster is left as it was."""
+    with trial.cluster.statement() as statement:
+        for source in sources:
+            statement.release(source)
+        return trial.serves(trial.claims)
 
 
 def _claim_called(cluster: Cluster, holder: Holder) -> str:

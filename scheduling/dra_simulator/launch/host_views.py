@@ -285,8 +285,10 @@ def _conflicts(
 def values_text(requirement: Requirement) -> str:
     """Return the values of a label in words."""
     if requirement.above is not None or requirement.below is not None:
-        bounds = ((">", requirement.above), ("<", requirement.below))
-        return " and ".join(f"{sign} {bound}" for sign, bound in bounds if bound is not None)
+        # Whole numbers: `Gt 3` and `Gte 4` mean the same, and one wording is right for both.
+        least = [f"at least {requirement.above + 1}"] if requirement.above is not None else []
+        most = [f"at most {requirement.below - 1}"] if requirement.below is not None else []
+        return " and ".join(least + most)
     listed = " or ".join(sorted(requirement.values))
     if requirement.excludes:
         return f"other than {listed}" if listed else "of any value"

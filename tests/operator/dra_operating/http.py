@@ -3,13 +3,15 @@
 import contextlib
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 
 import kopf
 from aiohttp import web
 
 from dra_kube.resources import Resource
-from dra_operator.access import Access
-from dra_operator.watches import Watches
+from dra_operator.api.credentials import Access
+from dra_operator.watch.session import open_session
+from dra_operator.watch.watches import Watches
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -37,7 +39,7 @@ def access_to(url: str, clock: Callable[[], float], tokens: Callable[[], str] = 
     def read() -> kopf.ConnectionInfo:
         return kopf.ConnectionInfo(server=url, token=tokens())
 
-    access = Access(Watches(clock, ignore_lists), clock=clock, read=read)
+    access = Access(partial(open_session, Watches(clock, ignore_lists)), clock=clock, read=read)
     access.load()
     return access
 

@@ -11,12 +11,12 @@ from urllib.parse import unquote
 from dra_kube.api import Json
 from dra_kube.errors import ApiError, ConflictError, MissingError
 from dra_operating.loop import running, settle
-from dra_operator.cache import Cache
-from dra_operator.events import Notice, Recorder
-from dra_operator.kwok.role import KwokRole
-from dra_operator.leader import Leadership
+from dra_operator.api.events import Notice, Recorder
+from dra_operator.api.leases import Leadership
 from dra_operator.pacing import timestamp
+from dra_operator.roles.kwok.role import KwokRole
 from dra_operator.settings import Role, Settings
+from dra_operator.watch.cache import Cache
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import read
 
@@ -60,7 +60,7 @@ class Server:
     async def request(
         self, method: str, path: str, body: Json | None = None, *, content_type: str = "", accept: str = ""
     ) -> Json:
-        """Answers as `dra_operator.client.HttpApi` does; what is written is known at once, as from a watch."""
+        """Answers as `dra_operator.api.client.HttpApi` does; what is written is known at once, as from a watch."""
         await asyncio.sleep(0)
         self.requests.append((method, path))
         if method != "GET":

@@ -1,0 +1,1 @@
+"""The API server: the client, credentials, Leases, Events, permissions and discovery."""

@@ -1,1 +1,0 @@
-"""The binder's ports over the API server."""

@@ -1,0 +1,1 @@
+"""The role `binder`: carries out BindRequests with `dra_binder`."""

@@ -1,0 +1,1 @@
+"""The role `scheduler`: the thread of the scheduling loop, and the writers of what it decides."""

@@ -1,0 +1,277 @@
+"""One transaction over what a cluster assumes: pods evicted and placed, claims allocated, NodeClaims opened.
+
+A statement is for trying things: it does them to the cluster itself, so that every rule sees their effect, and takes
+them back. It keeps one journal with the inverse of every operation, so that a rollback costs what was done and nothing
+else. Every undone step is a change like any other: the change log names the nodes to look at again.
+
+It stands beside the cluster and not in `state/`, because NodeClaims are part of it and the inventory is above that.
+"""
+
+from collections.abc import Callable
+from enum import Enum, auto
+from types import TracebackType
+from typing import NamedTuple, Self, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from dra_scheduling.devices.ledger import Held, JournalMark, Ledger, Source
+from dra_scheduling.inventory import Inventory
+from dra_scheduling.inventory.nominations import NOMINATED_PODS, Nominee, nominees_of, nominees_text
+from dra_scheduling.model.claims import AllocationResult, ResourceClaim
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.nodeclaims import NodeClaim
+from dra_scheduling.model.pod_claim_names import claim_keys
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment
+from dra_scheduling.state.claims import ClaimBook
+from dra_scheduling.state.commitments import Commitments, PlannedPlacement
+
+EVICTED_AT = "9999-12-31T23:59:59Z"
+"""The deletion timestamp of a pod that a statement evicts: no deadline of its has passed."""
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+class EvictedAs(Enum):
+    """What an evicted pod counts as: `TERMINATING` still has its room and devices, `GONE` has given them back."""
+
+    TERMINATING = auto()
+    GONE = auto()
+
+
+class StatementParts(NamedTuple):
+    """The parts of a cluster that a statement changes."""
+
+    ledger: Ledger
+    claims: ClaimBook
+    placements: Commitments
+    inventory: Inventory
+
+
+class Checkpoint(NamedTuple):
+    """A point that a statement can be rolled back to."""
+
+    length: int
+    ledger: JournalMark
+
+
+class StatementDecisions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a committed statement decided.
+
+    Assignments and NodeClaims count from now on. Evicted pods count until the API server shows that they are gone, so
+    that nothing of theirs is free in between.
+    """
+
+    evictions: tuple[Pod, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
+    allocations: tuple[tuple[ObjectKey, AllocationResult], ...] = ()
+    node_claims: tuple[NodeClaim, ...] = ()
+
+
+class _Eviction(NamedTuple):
+    """A pod and its plan as they were before the first eviction."""
+
+    pod: Pod
+    plan: PlannedPlacement | None
+    as_: EvictedAs
+
+
+class Statement:
+    """A context in which a cluster is changed by trial: leaving it undoes everything that was not committed.
+
+    There is one at a time: a second one raises `ValueError` while the first is open.
+    """
+
+    def __init__(self, parts: StatementParts) -> None:
+        self._ledger, self._claims, self._placements, self._inventory = parts
+        self._undo: list[Callable[[], object]] = []
+        self._start: Checkpoint | None = None
+        self._evicted: dict[str, _Eviction] = {}
+        self._originals: dict[ObjectKey, ResourceClaim] = {}
+        self._allocated: dict[ObjectKey, AllocationResult] = {}
+        self._assumed: dict[str, Assignment] = {}
+        self._opened: dict[str, NodeClaim] = {}
+        self.undone = 0
+        """How many entries of the journal were undone so far: the cost of all rollbacks."""
+
+    def __enter__(self) -> Self:
+        if self._ledger.is_marked:
+            raise ValueError("another statement of this cluster is open")
+        self._start = self.checkpoint()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    @property
+    def evicted(self) -> tuple[Pod, ...]:
+        """The evicted pods as they were before, in the order of their first evictions."""
+        return tuple(one.pod for one in self._evicted.values())
+
+    def evict(self, pod: Pod, as_: EvictedAs) -> None:
+        """Let the pod be terminating, or gone together with what no other pod uses of its claims."""
+        known, uid = self._placements.pods.get(pod.key), pod.metadata.uid
+        if known is None or known.metadata.uid != uid:
+            raise ValueError(f"Pod {pod.key} is not in the cluster, or another one of its name is")
+        before = self._evicted.get(uid) or _Eviction(known, self._placements.plan_of(uid), as_)
+        self._note(self._evicted, uid, before._replace(as_=as_))
+        if as_ is EvictedAs.TERMINATING:
+            deleting = replace(known.metadata, deletion_timestamp=known.metadata.deletion_timestamp or EVICTED_AT)
+            self._put_pod(replace(known, metadata=deleting), self._placements.plan_of(uid))
+            return
+        claims = self._claims_of(known)
+        self._take_out_pod(known)
+        for claim in claims:
+            if claim.key not in self._originals:
+                self._note(self._originals, claim.key, claim)
+            self._settle_claim(claim.key)
+
+    def restore(self, pod: Pod) -> None:
+        """Take one eviction back, in any order: the pod has its room, its plan and its share of its claims again.
+
+        Whether somebody else was given its room or devices meanwhile is for the caller to ask.
+        """
+        eviction = self._evicted.get(pod.metadata.uid)
+        if eviction is None:
+            raise ValueError(f"Pod {pod.key} was not evicted by this statement")
+        self._note(self._evicted, pod.metadata.uid, None)
+        for key in claim_keys_of(eviction.pod, self._originals):
+            self._settle_claim(key)
+        self._put_pod(eviction.pod, eviction.plan)
+
+    def assume(self, assignment: Assignment) -> None:
+        """Count the pod as placed, with its devices."""
+        uid = assignment.pod.metadata.uid
+        before = self._placements.plan_of(uid)
+        self._note(self._assumed, uid, assignment)
+        self._undo.append(lambda: self._placements.set_plan(assignment.pod, before))
+        self._placements.assume(assignment)
+
+    def allocate(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
+        """Give devices to a claim before its first pod has a place."""
+        known = self._claims.get(claim.key)
+        if known is None or known.metadata.uid != claim.metadata.uid:
+            raise ValueError(f"ResourceClaim {claim.key} is not in the cluster, or another one of its name is")
+        if claim.key not in self._originals:
+            self._note(self._originals, claim.key, known)
+        self._note(self._allocated, claim.key, allocation)
+        self._settle_claim(claim.key)
+
+    def release(self, source: Source) -> None:
+        """Let one source hold no devices: a remedy to be tried, whatever would have to happen for it."""
+        self._hold(source, Held(""))
+
+    def open(self, node_claim: NodeClaim) -> None:
+        """Count a NodeClaim as decided, new or with more nominated pods."""
+        name = node_claim.name
+        before = self._inventory.decided(name)
+        self._note(self._opened, name, node_claim)
+        self._undo.append(lambda: self._inventory.forget(name) if before is None else self._inventory.assume(before))
+        self._inventory.assume(node_claim)
+
+    def nominate(self, pod: Pod, node_claim: str) -> None:
+        """Nominate the pod to a NodeClaim that is there or was opened, behind the pods that it names already."""
+        known = self._inventory.claims.get(node_claim)
+        if known is None:
+            raise ValueError(f"there is no NodeClaim {node_claim}")
+        nominees = dict.fromkeys((*nominees_of(known), Nominee.of(pod)))
+        annotations = {**known.metadata.annotations, NOMINATED_PODS: nominees_text(nominees)}
+        self.open(replace(known, metadata=replace(known.metadata, annotations=annotations)))
+
+    def checkpoint(self) -> Checkpoint:
+        """Return the present as a point to come back to."""
+        return Checkpoint(len(self._undo), self._ledger.mark())
+
+    def rollback(self, point: Checkpoint) -> None:
+        """Undo everything since the point, which stays valid. A point of undone history is a `ValueError`."""
+        if point.length > len(self._undo):
+            raise ValueError("the history that this checkpoint belongs to is undone")
+        while len(self._undo) > point.length:
+            self._undo.pop()()
+            self.undone += 1
+        # What devices drew from counters that are no longer published comes back with the ledger's own journal only.
+        self._ledger.rewind(point.ledger)
+
+    def commit(self) -> StatementDecisions:
+        """Make the statement's decisions final, and return them."""
+        decided = StatementDecisions(
+            evictions=self.evicted,
+            assignments=tuple(one for uid, one in self._assumed.items() if uid not in self._evicted),
+            allocations=tuple(self._allocated.items()),
+            node_claims=tuple(self._opened.values()),
+        )
+        self._end()
+        for claim in decided.node_claims:
+            self._inventory.assume(claim)
+        for assignment in decided.assignments:
+            self._placements.assume(assignment)
+        return decided
+
+    def _end(self) -> None:
+        if self._start is not None:
+            self.rollback(self._start)
+            self._ledger.settle()
+            self._start = None
+
+    def _note(self, notes: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
+        """Keep a note of the statement's own, or drop it; the journal keeps the one before."""
+        before = notes.get(key)
+        self._undo.append(lambda: _set(notes, key, before))
+        _set(notes, key, value)
+
+    def _put_pod(self, pod: Pod, plan: PlannedPlacement | None) -> None:
+        known = self._placements.pods.get(pod.key)
+        former = self._placements.plan_of(pod.metadata.uid)
+        if known is None:
+            self._undo.append(lambda: self._placements.remove_pod(pod.key))
+        else:
+            self._undo.append(lambda: self._placements.put(known, former))
+        self._placements.put(pod, plan)
+
+    def _take_out_pod(self, pod: Pod) -> None:
+        plan = self._placements.plan_of(pod.metadata.uid)
+        self._undo.append(lambda: self._placements.put(pod, plan))
+        self._placements.remove_pod(pod.key)
+
+    def _hold(self, source: Source, held: Held) -> None:
+        before = self._ledger.held.get(source, Held(""))
+        self._undo.append(lambda: self._claims.hold(source, before))
+        self._claims.hold(source, held)
+
+    def _claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...]:
+        named = (self._claims.get(key) for key in dict.fromkeys(claim_keys(pod).values()))
+        special = self._claims.special_claims_of(pod)
+        return (*(claim for claim in named if claim is not None and _is_used_by(claim, pod)), *special)
+
+    def _settle_claim(self, key: ObjectKey) -> None:
+        """Let the claim be what follows from its state at first, from who is gone, and from what it was given."""
+        before = self._claims.get(key)
+        if before is None:
+            return
+        original = self._originals[key].status
+        gone = {uid for uid, one in self._evicted.items() if one.as_ is EvictedAs.GONE}
+        users = tuple(user for user in original.reserved_for if user.uid not in gone)
+        is_left = bool(original.reserved_for) and not users and not self._claims.intended_consumers(key)
+        allocation = self._allocated.get(key, None if is_left else original.allocation)
+        self._undo.append(lambda: self._claims.apply(before))
+        self._claims.apply(replace(before, status=replace(before.status, reserved_for=users, allocation=allocation)))
+
+
+def claim_keys_of(pod: Pod, among: dict[ObjectKey, ResourceClaim]) -> tuple[ObjectKey, ...]:
+    """Return which of these claims the pod uses."""
+    return tuple(key for key, claim in among.items() if _is_used_by(claim, pod))
+
+
+def _is_used_by(claim: ResourceClaim, pod: Pod) -> bool:
+    return any(user.uid == pod.metadata.uid for user in claim.status.reserved_for)
+
+
+def _set(notes: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
+    if value is None:
+        notes.pop(key, None)
+    else:
+        notes[key] = value

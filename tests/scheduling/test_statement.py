@@ -1,0 +1,141 @@
+"""A statement changes the cluster by trial: what is not committed is undone, at the cost of what was done."""
+
+import pytest
+
+from dra_cases.fleet import DRIVER, Fleet, claim
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cluster.statement import EvictedAs
+from dra_scheduling.cycle.allocate import schedule
+from dra_scheduling.inventory.nominations import nominees_of
+from dra_scheduling.model.ids import DeviceID, ObjectKey
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment
+from dra_scheduling.state.change_log import Everything
+
+
+def full(nodes: int = 1) -> Cluster:
+    """Return nodes on each of which a running pod has the only GPU, and a pod that waits for one."""
+    fleet = Fleet()
+    for number in range(nodes):
+        fleet.node(f"n{number}", "gpu-1")
+        fleet.pod(f"runs-{number}", f"n{number}", gpus=1)
+    fleet.pod("waits", gpus=1)
+    return fleet.cluster
+
+
+def named(cluster: Cluster, name: str) -> Pod:
+    found = cluster.pod(ObjectKey("default", name))
+    assert found is not None
+    return found
+
+
+def placed(cluster: Cluster) -> list[Assignment]:
+    outcomes = schedule(cluster, cluster.pending()).outcomes
+    found = [one for one in outcomes if isinstance(one, Assignment)]
+    for one in found:
+        cluster.forget(one.pod.metadata.uid)
+    return found
+
+
+def test_a_pod_fits_once_its_victim_is_gone_and_not_while_it_is_terminating() -> None:
+    cluster = full()
+    with cluster.statement() as trial:
+        trial.evict(named(cluster, "runs-0"), EvictedAs.TERMINATING)
+        assert placed(cluster) == []
+        trial.evict(named(cluster, "runs-0"), EvictedAs.GONE)
+        assert [one.node for one in placed(cluster)] == ["n0"]
+    assert placed(cluster) == []
+
+
+def test_a_claim_of_two_pods_keeps_its_devices_until_both_are_gone() -> None:
+    fleet = Fleet()
+    fleet.node("n0", "gpu-1")
+    fleet.show(claim("shared", [DeviceID(DRIVER, "n0", "gpu-0")], users=["a", "b"]))
+    fleet.pod("a", "n0", claims={"gpus": "shared"})
+    fleet.pod("b", "n0", claims={"gpus": "shared"})
+    cluster = fleet.cluster
+    with cluster.statement() as trial:
+        trial.evict(named(cluster, "a"), EvictedAs.GONE)
+        assert cluster.ledger.taken_count == 1
+        trial.evict(named(cluster, "b"), EvictedAs.GONE)
+        assert cluster.ledger.taken_count == 0
+        trial.restore(trial.evicted[0])
+        assert cluster.ledger.taken_count == 1
+
+
+def test_what_a_statement_commits_counts_and_its_victims_count_until_they_are_gone() -> None:
+    cluster = full()
+    with cluster.statement() as trial:
+        trial.evict(named(cluster, "runs-0"), EvictedAs.GONE)
+        (found,) = placed(cluster)
+        trial.assume(found)
+        decided = trial.commit()
+    assert [one.metadata.name for one in decided.evictions] == ["runs-0"]
+    assert decided.assignments == (found,)
+    assert cluster.placements.assumed() == (found,)
+    (device,) = (result.device_id for result in found.claims[0].allocation.devices.results)
+    cluster.remove(Pod, ObjectKey("default", "runs-0"))
+    assert cluster.ledger.is_taken(device)
+
+
+def test_a_nominated_pod_stands_behind_those_that_the_nodeclaim_names_already() -> None:
+    cluster = full()
+    with cluster.statement() as trial:
+        trial.nominate(named(cluster, "runs-0"), "claim-n0")
+        trial.nominate(named(cluster, "waits"), "claim-n0")
+        named_now = [one.key.name for one in nominees_of(cluster.inventory.claims["claim-n0"])]
+        assert named_now == ["runs-0", "waits"]
+    assert nominees_of(cluster.inventory.claims["claim-n0"]) == ()
+
+
+@pytest.mark.parametrize("nodes", [1, 40])
+def test_a_rollback_costs_what_was_done_however_large_the_cluster_is(nodes: int) -> None:
+    cluster = full(nodes)
+    end = cluster.changes.end
+    with cluster.statement() as trial:
+        trial.evict(named(cluster, "runs-0"), EvictedAs.GONE)
+        (found,) = placed(cluster)
+        trial.assume(found)
+    assert trial.undone == 6
+    changed = cluster.changes.since(end)
+    assert changed is not Everything.EVERYTHING
+    assert changed == {"n0"}
+
+
+def test_one_statement_at_a_time() -> None:
+    cluster = full()
+    with cluster.statement(), pytest.raises(ValueError, match="is open"), cluster.statement():
+        pass
+    with cluster.statement() as again:
+        assert again.evicted == ()
+
+
+def test_a_checkpoint_of_undone_history_is_refused() -> None:
+    cluster = full()
+    with cluster.statement() as trial:
+        outer = trial.checkpoint()
+        trial.evict(named(cluster, "runs-0"), EvictedAs.TERMINATING)
+        inner = trial.checkpoint()
+        trial.rollback(outer)
+        with pytest.raises(ValueError, match="is undone"):
+            trial.rollback(inner)
+
+
+def test_a_trial_that_fails_is_undone_too() -> None:
+    cluster = full()
+    with pytest.raises(ValueError, match="there is no NodeClaim other"):
+        nominate_in_vain(cluster)
+    assert cluster.pod(ObjectKey("default", "runs-0")) is not None
+    assert placed(cluster) == []
+
+
+def nominate_in_vain(cluster: Cluster) -> None:
+    with cluster.statement() as trial:
+        trial.evict(named(cluster, "runs-0"), EvictedAs.GONE)
+        trial.nominate(named(cluster, "waits"), "other")
+
+
+def test_only_what_a_statement_evicted_can_be_restored() -> None:
+    cluster = full()
+    with cluster.statement() as trial, pytest.raises(ValueError, match="was not evicted"):
+        trial.restore(named(cluster, "runs-0"))
