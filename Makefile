@@ -8,7 +8,7 @@ SYNCED := $(VENV)/.synced
 TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/cases:$(CURDIR)/tests/demo:$(CURDIR)/tests/cluster:$(CURDIR)/tests/bench:$(CURDIR)/tests/oracle
 
 .DEFAULT_GOAL := help
-.PHONY: help sync lock demo test lint fmt bench oracle answers run control-plane clean
+.PHONY: help sync lock demo test test-unit lint fmt bench oracle answers run control-plane clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,10 +33,17 @@ lock: $(SYNCED) ## pin the newest versions that pyproject.toml allows (needs uv)
 demo: control-plane ## show every kind of pod, and a node made for one, on a real API server (KEEP=1 leaves it running)
 	@$(TOOLS) KEEP=$(KEEP) $(PY) -m dra_demo
 
-# Built beforehand, because it may take longer than a test may.
+# Built beforehand, because it may take longer than a test may. What needs no server runs on all cores, the rest one after
+# the other. pytest ends with 5 where it has no tests to run, as one half has when PYTEST_ARGS names a folder of the other.
 test: control-plane ## run all tests
 	@$(TOOLS) $(PY) -m dra_oracle.build >/dev/null || echo "oracle: not built, the tests that need it are skipped"
-	@$(BIN)/pytest $(PYTEST_ARGS)
+	@unit=0; server=0; \
+	$(BIN)/pytest -n auto -m "not controlplane" $(PYTEST_ARGS) || unit=$$?; \
+	$(BIN)/pytest -m controlplane $(PYTEST_ARGS) || server=$$?; \
+	test $$unit.$$server != 5.5 && { test $$unit = 0 || test $$unit = 5; } && { test $$server = 0 || test $$server = 5; }
+
+test-unit: sync ## run the tests that need no API server, on all cores (2 minutes)
+	@$(BIN)/pytest -n auto -m "not controlplane" $(PYTEST_ARGS)
 
 lint: sync ## check format, rules, types and import contracts
 	$(BIN)/ruff format --check
