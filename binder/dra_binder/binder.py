@@ -11,7 +11,7 @@ from dra_binder.allocations import has_binding_conditions
 from dra_binder.plan import Bound, Plan, make_plan, special_names, standing
 from dra_binder.ports import Ports
 from dra_binder.prechecks import is_contended, is_written, refusal
-from dra_binder.preparation import Wait, judge, latest
+from dra_binder.preparation import WaitForDevices, judge, latest
 from dra_binder.settings import ATTEMPTS, DEFAULTS, BinderSettings, limit_of
 from dra_binder.steps import (
     bind,
@@ -184,7 +184,7 @@ class _Run:
                 if self.ports.view.node(node) is None:
                     return GiveUp(f"node {node} does not exist any more")
                 verdict = judge(claims, self.ports.clock.now(), self.settings.binding_timeout_seconds)
-                if not isinstance(verdict, Wait):
+                if not isinstance(verdict, WaitForDevices):
                     break
                 has_waited = True
                 await self._tell_waiting(verdict.reason)

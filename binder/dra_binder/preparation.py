@@ -19,7 +19,7 @@ MOST_NAMED = 3
 SHORTEST_WAIT = 1.0
 
 
-class Wait(msgspec.Struct, frozen=True):
+class WaitForDevices(msgspec.Struct, frozen=True):
     """Devices are not ready yet; `seconds` from now the first claim runs out of time, None where none ever does."""
 
     reason: str
@@ -40,7 +40,7 @@ def latest(written: Iterable[ResourceClaim], view: View, uid: str) -> tuple[Reso
     return tuple(claims)
 
 
-def judge(claims: Iterable[ResourceClaim], now: str, timeout: float) -> Wait | GiveUp | None:
+def judge(claims: Iterable[ResourceClaim], now: str, timeout: float) -> WaitForDevices | GiveUp | None:
     """Return None if all devices are ready, else what is waited for or has failed.
 
     `now` is RFC 3339 text; a claim has `timeout` seconds from its allocation, whoever waits for it since when.
@@ -64,7 +64,7 @@ def judge(claims: Iterable[ResourceClaim], now: str, timeout: float) -> Wait | G
                 return GiveUp(f"not ready {timeout:g} s after the allocation: {told}", spoiled=(allocation,))
             seconds.append(max(left, SHORTEST_WAIT))
         waits += missing
-    return Wait(f"waiting for {_in_short(waits)}", min(seconds, default=None)) if waits else None
+    return WaitForDevices(f"waiting for {_in_short(waits)}", min(seconds, default=None)) if waits else None
 
 
 def _is_lost(written: ResourceClaim, shown: ResourceClaim, uid: str) -> bool:

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 
-from dra_operator.settings import SETTINGS, Settings, SettingsError
+from dra_operator.settings import RENAMED, SETTINGS, Settings, SettingsError, flag_of
 
 USAGE_ERROR = 2
 # What differs from `kopf run`, where a laptop has one replica.
@@ -39,8 +39,10 @@ def _flags(arguments: Sequence[str] | None) -> Mapping[str, str]:
             f"--dra{setting.flag.removeprefix('-')}",
             dest=setting.flag,
             metavar="VALUE",
-            help=f"{setting.meaning} ({setting.variable}, default: {default or 'none'})",
+            help=f"{setting.help} ({setting.variable}, default: {default or 'none'})",
         )
+    for old in RENAMED:
+        parser.add_argument(flag_of(old), dest=flag_of(old), help=argparse.SUPPRESS)
     given = vars(parser.parse_args(arguments))
     return {flag: value for flag, value in given.items() if value is not None}
 

@@ -65,7 +65,7 @@ def log(name: str) -> Log:
 
 def _renderers(settings: Settings) -> Sequence[Processor]:
     chosen = settings.log_format
-    if chosen is None:
+    if chosen is LogFormat.AUTO:
         chosen = LogFormat.CONSOLE if sys.stderr.isatty() else LogFormat.JSON
     if chosen is LogFormat.CONSOLE:
         return (

@@ -1,67 +1,85 @@
-"""What /metrics tells: one registry, filled by every part."""
+"""The metrics of /metrics: one registry, filled by every part, and a table of what is in it."""
 
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 REGISTRY = CollectorRegistry()
+PREFIX: Final = "dra_scheduler_"
 
-CYCLE_SECONDS = Histogram(
-    "dra_cycle_seconds",
-    "Time of one scheduling cycle.",
-    registry=REGISTRY,
-    buckets=(0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10),
+
+class Metric(msgspec.Struct, frozen=True):
+    """One metric as Prometheus sees it: counters end in `_total`, histograms have `_bucket`, `_sum` and `_count`."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    help: str
+
+
+METRICS: list[Metric] = []
+"""All metrics of the operator, in the order of the page."""
+
+
+def _counter(name: str, text: str, *labels: str) -> Counter:
+    METRICS.append(Metric(f"{PREFIX}{name}_total", "counter", labels, text))
+    return Counter(PREFIX + name, text, labels, registry=REGISTRY)
+
+
+def _gauge(name: str, text: str, *labels: str) -> Gauge:
+    METRICS.append(Metric(PREFIX + name, "gauge", labels, text))
+    return Gauge(PREFIX + name, text, labels, registry=REGISTRY)
+
+
+def _histogram(name: str, text: str, buckets: Sequence[float]) -> Histogram:
+    METRICS.append(Metric(PREFIX + name, "histogram", (), text))
+    return Histogram(PREFIX + name, text, registry=REGISTRY, buckets=buckets)
+
+
+LEADING = _gauge("leading", "1 while this replica is the active one of the role.", "role")
+CYCLE_SECONDS = _histogram(
+    "cycle_seconds", "Duration of a scheduling cycle.", (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 )
-OUTCOMES = Counter("dra_outcomes", "Decisions about pods.", ["outcome"], registry=REGISTRY)
-QUEUE = Gauge("dra_queue_pods", "Pending pods by state.", ["state"], registry=REGISTRY)
-PENDING = Gauge(
-    "dra_pending_pods", "Pending pods by the first reason of their last refusal.", ["reason"], registry=REGISTRY
+OUTCOMES = _counter("outcomes", "Decisions about pods, by kind of outcome.", "outcome")
+QUEUE = _gauge("queue_pods", "Pending pods in the scheduling queue, by state.", "state")
+PENDING = _gauge("pending_pods", "Pending pods, by the first reason of their last refusal.", "reason")
+IN_FLIGHT = _gauge("decided_pods", "Pods that are decided and whose BindRequest has not been seen yet.")
+DEVICES = _gauge(
+    "devices",
+    "Devices in use. allocated: in the status of claims; reserved: in the scheduler's ledger, where BindRequests and "
+    "decisions count, too.",
+    "state",
 )
-IN_FLIGHT = Gauge("dra_decided_pods", "Pods that are decided and not yet seen with a BindRequest.", registry=REGISTRY)
-DEVICES_TAKEN = Gauge("dra_devices_taken", "Devices that claims hold, as the watches tell.", registry=REGISTRY)
-DEVICES_HELD = Gauge(
-    "dra_devices_held",
-    "Devices that claims, BindRequests and decisions hold in the scheduler's ledger.",
-    registry=REGISTRY,
+BINDS = _counter("binds", "BindRequests carried out, by result.", "result")
+BINDING = _gauge("binding_pods", "Pods that are being bound.")
+BIND_SECONDS = _histogram(
+    "bind_seconds", "Duration of an attempt to carry out a BindRequest.", (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 )
-BINDS = Counter("dra_binds", "BindRequests carried out, by how they ended.", ["result"], registry=REGISTRY)
-BINDING = Gauge("dra_binding_pods", "Pods that are being bound.", registry=REGISTRY)
-BIND_SECONDS = Histogram(
-    "dra_bind_seconds",
-    "Time from taking up a BindRequest to its end.",
-    registry=REGISTRY,
-    buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100),
+PLAN_SECONDS = _histogram(
+    "plan_seconds",
+    "Duration of planning nodes for a batch of unschedulable pods.",
+    (0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30),
 )
-PLAN_SECONDS = Histogram(
-    "dra_plan_seconds",
-    "Time of one plan for pods that no node takes.",
-    registry=REGISTRY,
-    buckets=(0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30),
+NODECLAIMS_WRITTEN = _counter(
+    "nodeclaims_written", "NodeClaims that were created or extended by further pods, by result.", "result"
 )
-NODECLAIMS_WRITTEN = Counter(
-    "dra_nodeclaims_written", "NodeClaims that plans have created or extended.", ["result"], registry=REGISTRY
+NOMINATED_PODS = _counter("nominated_pods", "Pods that a NodeClaim was created or extended for.")
+NODECLAIM_STEPS = _counter("nodeclaim_steps", "Steps in the life cycle of NodeClaims, by kind of step.", "step")
+DISRUPTIONS = _counter("disruptions", "Nodes that were chosen for disruption, by reason.", "reason")
+DISRUPTION_SECONDS = _histogram(
+    "disruption_seconds", "Duration of a search for nodes to disrupt.", (0.003, 0.01, 0.03, 0.1, 0.3, 1, 3)
 )
-NOMINATED_PODS = Counter("dra_nominated_pods", "Pods that a NodeClaim was created or extended for.", registry=REGISTRY)
-DISRUPTIONS = Counter(
-    "dra_disruptions", "Nodes that were decided to be taken away, by reason.", ["reason"], registry=REGISTRY
+API_REQUESTS = _counter(
+    "api_requests",
+    "Requests to the API server without watches; code is none if no answer came.",
+    "verb",
+    "resource",
+    "code",
 )
-DISRUPTION_SECONDS = Histogram(
-    "dra_disruption_seconds",
-    "Time of one look for nodes that are not needed.",
-    registry=REGISTRY,
-    buckets=(0.003, 0.01, 0.03, 0.1, 0.3, 1, 3),
-)
-NODECLAIM_STEPS = Counter(
-    "dra_nodeclaim_steps", "Steps taken in the lives of NodeClaims, by what was done.", ["step"], registry=REGISTRY
-)
-API_REQUESTS = Counter(
-    "dra_api_requests", "Requests to the API server, watches left out.", ["verb", "resource", "code"], registry=REGISTRY
-)
-WATCH_EVENTS = Counter("dra_watch_events", "Events of watches.", ["resource", "novelty"], registry=REGISTRY)
-WATCH_VERSION = Gauge(
-    "dra_watch_version", "Resource version up to which every change was taken in.", ["resource"], registry=REGISTRY
-)
-REPAIRS = Counter(
-    "dra_watch_repairs", "Objects that a watch had missed something about.", ["resource"], registry=REGISTRY
-)
-INVALID_OBJECTS = Counter("dra_invalid_objects", "Objects that could not be used.", ["resource"], registry=REGISTRY)
-EVENTS = Counter("dra_events", "Kubernetes Events by what became of them.", ["reason", "fate"], registry=REGISTRY)
-LEADING = Gauge("dra_leading", "1 while this replica is the active one of the role.", ["role"], registry=REGISTRY)
+WATCH_EVENTS = _counter("watch_events", "Watch events, by what was new about them.", "resource", "novelty")
+WATCH_VERSION = _gauge("watch_version", "Resource version up to which every change has been observed.", "resource")
+REPAIRS = _counter("watch_repairs", "Objects of which a watch had missed a change.", "resource")
+INVALID_OBJECTS = _counter("invalid_objects", "Objects that were ignored because they are invalid.", "resource")
+EVENTS = _counter("events", "Kubernetes Events, by reason and by whether they were written.", "reason", "fate")

@@ -18,7 +18,7 @@ from dra_operator.api.events import Recorder
 from dra_operator.api.leases import Election, Leadership
 from dra_operator.api.permissions import missing, needed
 from dra_operator.logs import log
-from dra_operator.metrics import DEVICES_TAKEN, WATCH_VERSION
+from dra_operator.metrics import DEVICES, WATCH_VERSION
 from dra_operator.pacing import Clock, LevelGate
 from dra_operator.probes import HttpServer
 from dra_operator.roles.binder.role import BinderRole, EventReport
@@ -177,7 +177,7 @@ class Runtime:
         device_problems = DeviceProblems(recorder, self.view.pool_problem)
         self._intake = Intake(self.cache, self.watches, bad_input, (self.view, device_problems, *self._roles.values()))
         api.learn = self._intake.learn
-        DEVICES_TAKEN.set_function(self.view.devices_taken)
+        DEVICES.labels("allocated").set_function(self.view.devices_taken)
         for resource in self.watches.resources:
             WATCH_VERSION.labels(resource.plural).set_function(partial(self._progress, resource.kind))
         audit = Audit(api, self.cache, self.watches, self._intake)

@@ -1,19 +1,25 @@
-"""The settings: environment variables `DRA_…`, which flags of `dra-operator` override."""
+"""The settings, each declared once: environment variables `DRA_…`, which flags of `dra-operator` override."""
 
 import os
 import socket
 import uuid
-from collections.abc import Callable, Mapping
-from enum import StrEnum
+from collections.abc import Mapping
+from enum import Enum, StrEnum
 from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
+from msgspec import Meta
 
-from dra_scheduling.basics.features import Features, features_named
+from dra_scheduling.basics.features import DEFAULT_FEATURES, Features, features_named
 from dra_scheduling.cycle.allocate import DEFAULT_BACKOFF_LIMIT
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 DEFAULT_NAMESPACE = "dra-scheduler-system"
+AUTO = "auto"
+
+RENAMED: Mapping[str, str] = {}
+"""Variables of earlier versions, and what stands in their place (empty: nothing does); they are refused."""
 
 
 class SettingsError(ValueError):
@@ -39,19 +45,167 @@ class NodeClaimsMode(StrEnum):
 
 
 class LogFormat(StrEnum):
-    """How log lines look."""
+    """How log lines look; AUTO is CONSOLE on a terminal and JSON elsewhere."""
 
+    AUTO = "auto"
     CONSOLE = "console"
     JSON = "json"
 
 
+class LogLevel(StrEnum):
+    """The least severity of log lines."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def _meta(help_text: str, expected: str = "", **bounds: Any) -> Meta:  # noqa: ANN401  the arguments of `Meta`
+    return Meta(description=help_text, extra={"expected": expected}, **bounds)
+
+
+def _seconds(help_text: str, least: float, most: float) -> Meta:
+    return _meta(help_text, f"seconds from {least:g} to {most:g}", ge=least, le=most)
+
+
+def _whole(help_text: str, least: int, most: int) -> Meta:
+    return _meta(help_text, f"a whole number from {least} to {most}", ge=least, le=most)
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings of one process: name, type, bounds, default and help of each."""
+
+    roles: Annotated[
+        frozenset[Role],
+        _meta("Roles of this process, a comma list of scheduler, binder, nodeclaims, kwok.", min_length=1),
+    ] = frozenset({Role.SCHEDULER, Role.BINDER, Role.NODECLAIMS})
+    scheduler_name: Annotated[str, _meta("Schedule the pods with this spec.schedulerName.")] = "dra-scheduler"
+    feature_gates: Annotated[
+        Features,
+        _meta(
+            "Feature gates of Kubernetes, a comma list of GATE=true or GATE=false. "
+            "The cluster is not asked which it has on."
+        ),
+    ] = DEFAULT_FEATURES
+    leader_elect: Annotated[
+        bool, _meta("Elect one active replica per role by Lease (dra-operator: true, kopf run: false).")
+    ] = False
+    http_address: Annotated[
+        str,
+        _meta(
+            "Serve /healthz, /readyz and /metrics at this host:port. Port 0 takes a free one.",
+            "host:port, such as 127.0.0.1:8080, or :8080 for every address",
+            pattern=r":(\d{1,4}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d{2}|655[0-2]\d|6553[0-5])$",
+        ),
+    ] = "127.0.0.1:8080"
+    log_format: Annotated[LogFormat, _meta("Log format. auto: console on a terminal, json elsewhere.")] = LogFormat.AUTO
+    log_level: Annotated[LogLevel, _meta("Log level.")] = LogLevel.INFO
+    namespace: Annotated[
+        str, _meta(f"Namespace of the Leases. auto: the pod's own, or {DEFAULT_NAMESPACE} outside a pod.")
+    ] = AUTO
+    identity: Annotated[
+        str, _meta("Name of this replica in Leases and Events. auto: the host name with a random suffix.")
+    ] = AUTO
+    lease_seconds: Annotated[
+        int, _whole("Lease duration: other replicas wait for this many seconds after the last renewal.", 3, 600)
+    ] = 15
+    cycle_pods: Annotated[
+        int, _whole("Decide at most this many pods before new watch events are observed.", 1, 10_000)
+    ] = 100
+    cooldown_seconds: Annotated[
+        float, _seconds("Prefer other equivalent devices for this many seconds after a device is released.", 0, 3_600)
+    ] = 30.0
+    bind_concurrency: Annotated[int, _whole("Bind at most this many pods at the same time.", 1, 1_000)] = 32
+    backoff_limit: Annotated[
+        int, _whole("spec.backoffLimit of BindRequests: failed attempts before the pod is scheduled again.", 0, 1_000)
+    ] = DEFAULT_BACKOFF_LIMIT
+    settle_seconds: Annotated[
+        float,
+        _seconds("Before binding, wait for this many seconds for writes of another scheduler of the devices.", 0, 60),
+    ] = 1.0
+    binding_timeout_seconds: Annotated[
+        float,
+        _seconds("Fail a bind if drivers have not made its devices ready after this many seconds.", 1, 86_400),
+    ] = 600.0
+    nodeclaims: Annotated[
+        NodeClaimsMode,
+        _meta(
+            "NodeClaims. own: create and manage them; plan: only report which would be created; "
+            "gate: only hold new nodes until their DRA drivers have published; off: ignore them."
+        ),
+    ] = NodeClaimsMode.OWN
+    batch_idle_seconds: Annotated[
+        float, _seconds("Plan nodes when no unschedulable pod has joined the batch for this many seconds.", 0, 60)
+    ] = 1.0
+    batch_max_seconds: Annotated[
+        float, _seconds("Plan at the latest this many seconds after the first pod joined the batch.", 0, 600)
+    ] = 10.0
+    disruption: Annotated[
+        bool,
+        _meta("Remove nodes when empty, underutilized, drifted or expired, within disruption budgets."),
+    ] = True
+    disruption_interval_seconds: Annotated[
+        float, _seconds("Look for nodes to disrupt every this many seconds.", 0.1, 3_600)
+    ] = 10.0
+    launch_timeout_seconds: Annotated[
+        float, _seconds("Delete a NodeClaim that is not launched after this many seconds.", 1, 86_400)
+    ] = 300.0
+    registration_timeout_seconds: Annotated[
+        float, _seconds("Delete a launched NodeClaim whose node is not registered after this many seconds.", 1, 86_400)
+    ] = 900.0
+    gate_timeout_seconds: Annotated[
+        float,
+        _seconds(
+            "Give the DRA drivers of a new node this many seconds to publish. 0: do not wait for them.", 0, 86_400
+        ),
+    ] = 900.0
+    kwok_launch_seconds: Annotated[
+        float, _seconds("Seconds that the role kwok takes to launch a NodeClaim.", 0, 86_400)
+    ] = 0.0
+    kwok_registration_seconds: Annotated[
+        float, _seconds("Seconds that a node of the role kwok takes to register.", 0, 86_400)
+    ] = 0.0
+    kwok_slice_seconds: Annotated[
+        float, _seconds("Seconds that a fake driver takes for each of its ResourceSlices.", 0, 86_400)
+    ] = 0.0
+    kwok_pod_seconds: Annotated[
+        float, _seconds("Seconds that pods run on fake nodes. 0: until they are deleted.", 0, 86_400)
+    ] = 0.0
+    watch_silence_seconds: Annotated[
+        float, _seconds("Fail /readyz if a watch has been silent for this many seconds.", 1, 3_600)
+    ] = 60.0
+    record: Annotated[
+        Path | None, _meta("Folder in which the scheduler records what it observes and decides, for dra replay.")
+    ] = None
+
+    @classmethod
+    def from_environment(
+        cls,
+        environment: Mapping[str, str] | None = None,
+        flags: Mapping[str, str] | None = None,
+        *,
+        renamed: Mapping[str, str] = RENAMED,
+    ) -> "Settings":
+        """Return the settings that the variables describe, and `flags` in their place: values by flag.
+
+        Raises `SettingsError` for the first variable or flag that is gone or whose value cannot be used.
+        """
+        variables = os.environ if environment is None else environment
+        given = {name: text for name, text in {**variables, **(flags or {})}.items() if text.strip()}
+        _refuse_renamed(given, renamed)
+        values = {setting.field: value for setting in SETTINGS if (value := setting.value(given)) is not None}
+        return _resolved(cls(**values))
+
+
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """One variable: `parse` turns its text into the value of the field of that name, or raises `ValueError`."""
+    """One setting as people see it: variable, flag, default, values and help."""
 
     field: str
+    kind: Any
     default: str
-    meaning: str
-    parse: Callable[[str], object]
+    help: str
+    expected: str
 
     @property
     def variable(self) -> str:
@@ -61,326 +215,94 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def flag(self) -> str:
         """The flag of `dra-operator`."""
-        return f"--{self.field.replace('_', '-')}"
+        return flag_of(self.variable)
 
-
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """All settings of one process; `SETTINGS` says what each means."""
-
-    roles: frozenset[Role]
-    scheduler_name: str
-    feature_gates: Features
-    leader_elect: bool
-    http_address: str
-    log_format: LogFormat | None
-    log_level: str
-    namespace: str
-    identity: str
-    lease_seconds: int
-    cycle_pods: int
-    cooldown_seconds: float
-    bind_concurrency: int
-    backoff_limit: int
-    settle_seconds: float
-    binding_timeout_seconds: float
-    nodeclaims: NodeClaimsMode
-    batch_idle_seconds: float
-    batch_max_seconds: float
-    disruption: bool
-    disruption_interval_seconds: float
-    launch_timeout_seconds: float
-    registration_timeout_seconds: float
-    gate_timeout_seconds: float
-    kwok_launch_seconds: float
-    kwok_registration_seconds: float
-    kwok_slice_seconds: float
-    kwok_pod_seconds: float
-    watch_silence_seconds: float
-    record: Path | None
-
-    @classmethod
-    def from_environment(
-        cls, environment: Mapping[str, str] | None = None, flags: Mapping[str, str] | None = None
-    ) -> "Settings":
-        """Return the settings that the variables describe, and `flags` in their place: values by flag.
-
-        Raises `SettingsError` for the first variable or flag whose value cannot be used.
-        """
-        given = os.environ if environment is None else environment
-        values = {setting.field: _value(setting, given, flags or {}) for setting in SETTINGS}
-        return cls(**values)  # type: ignore[arg-type]
-
-
-def _value(setting: Setting, given: Mapping[str, str], flags: Mapping[str, str]) -> object:
-    is_flag = setting.flag in flags
-    text = (flags[setting.flag] if is_flag else given.get(setting.variable, "")).strip() or setting.default
-    try:
-        return setting.parse(text)
-    except ValueError as error:
-        told = f"{setting.flag} {text}" if is_flag else f"{setting.variable}={text}"
-        raise SettingsError(f"{told}: {error}") from error
-
-
-def _roles(text: str) -> frozenset[Role]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    known = ", ".join(Role)
-    if not names or not set(names) <= set(Role):
-        raise ValueError(f"expected a comma list of {known}")
-    return frozenset(Role(name) for name in names)
-
-
-def _truth(text: str) -> bool:
-    if text.lower() not in {"true", "false"}:
-        raise ValueError("expected true or false")
-    return text.lower() == "true"
-
-
-def _node_claims_mode(text: str) -> NodeClaimsMode:
-    if text not in set(NodeClaimsMode):
-        raise ValueError(f"expected one of {', '.join(NodeClaimsMode)}")
-    return NodeClaimsMode(text)
-
-
-def _log_format(text: str) -> LogFormat | None:
-    if text == "auto":
-        return None
-    if text not in set(LogFormat):
-        raise ValueError(f"expected one of auto, {', '.join(LogFormat)}")
-    return LogFormat(text)
-
-
-def _log_level(text: str) -> str:
-    levels = ("debug", "info", "warning", "error")
-    if text.lower() not in levels:
-        raise ValueError(f"expected one of {', '.join(levels)}")
-    return text.lower()
-
-
-def _address(text: str) -> str:
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004  the last TCP port
-        raise ValueError("expected host:port, such as 127.0.0.1:8080, or :8080 for every address")
-    return f"{host}:{port}"
-
-
-def _name(text: str) -> str:
-    if not text:
-        raise ValueError("expected a name")
-    return text
-
-
-def _whole(least: int, most: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not text.isdecimal() or not least <= int(text) <= most:
-            raise ValueError(f"expected a whole number from {least} to {most}")
-        return int(text)
-
-    return parse
-
-
-def _seconds(least: float, most: float) -> Callable[[str], float]:
-    def parse(text: str) -> float:
-        problem = f"expected seconds from {least:g} to {most:g}"
+    def value(self, given: Mapping[str, str]) -> Any:  # noqa: ANN401  of the field's type
+        """Return what is given for the setting, None if nothing is. Raises `SettingsError`."""
+        name = self.flag if self.flag in given else self.variable
+        if name not in given:
+            return None
+        text = given[name].strip()
+        shown = f"{name} {text}" if name == self.flag else f"{name}={text}"
         try:
-            value = float(text)
-        except ValueError:
-            raise ValueError(problem) from None
-        if not least <= value <= most:
-            raise ValueError(problem)
-        return value
-
-    return parse
+            return msgspec.convert(_plain(text, self.kind), self.kind, strict=False, dec_hook=_path)
+        except msgspec.ValidationError as error:
+            raise SettingsError(f"{shown}: expected {self.expected}") from error
+        except ValueError as error:
+            raise SettingsError(f"{shown}: {error}") from error
 
 
-def _folder(text: str) -> Path | None:
-    return Path(text) if text else None
+def flag_of(variable: str) -> str:
+    """Return the flag of `dra-operator` for an environment variable."""
+    return f"--{variable.removeprefix('DRA_').lower().replace('_', '-')}"
 
 
-def _own_namespace(text: str) -> str:
-    if text != "auto":
-        return text
-    return NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else DEFAULT_NAMESPACE
+def _refuse_renamed(given: Mapping[str, str], renamed: Mapping[str, str]) -> None:
+    for old, new in renamed.items():
+        for name, instead in ((old, new), (flag_of(old), new and flag_of(new))):
+            if name in given:
+                raise SettingsError(f"{name} is gone: {f'set {instead} instead' if instead else 'leave it out'}")
 
 
-def _own_identity(text: str) -> str:
-    # Two processes may share a host.
-    return f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}" if text == "auto" else text
+def _plain(text: str, kind: Any) -> Any:  # noqa: ANN401  what `msgspec.convert` takes and what it makes
+    """Return the text as `msgspec` takes it: lists are comma lists, and words may be written in capitals.
+
+    Raises `ValueError` where the library has an opinion of its own.
+    """
+    base = get_args(kind)[0]
+    if base is Features:
+        return features_named(text)
+    if get_origin(base) is frozenset:
+        return [entry.strip() for entry in text.split(",") if entry.strip()]
+    return text.lower() if isinstance(base, type) and issubclass(base, Enum) else text
 
 
-SETTINGS = (
-    Setting(
-        field="roles",
-        default="scheduler,binder,nodeclaims",
-        meaning="comma list of scheduler, binder, nodeclaims, kwok",
-        parse=_roles,
-    ),
-    Setting(
-        field="scheduler_name",
-        default="dra-scheduler",
-        meaning="spec.schedulerName of the pods that are ours",
-        parse=_name,
-    ),
-    Setting(
-        field="feature_gates",
-        default="",
-        meaning="comma list of GATE=true or GATE=false, gates of Kubernetes; what the cluster has on is not asked for",
-        parse=features_named,
-    ),
-    Setting(
-        field="leader_elect",
-        default="false",
-        meaning="true or false: one active replica per role, by Lease (dra-operator: true, kopf run: false)",
-        parse=_truth,
-    ),
-    Setting(
-        field="http_address",
-        default="127.0.0.1:8080",
-        meaning="where /healthz, /readyz and /metrics are served; port 0 takes a free one",
-        parse=_address,
-    ),
-    Setting(
-        field="log_format",
-        default="auto",
-        meaning="console or json; auto: console on a terminal, else json",
-        parse=_log_format,
-    ),
-    Setting(field="log_level", default="info", meaning="debug, info, warning or error", parse=_log_level),
-    Setting(
-        field="namespace",
-        default="auto",
-        meaning=f"where the Leases are; auto: the pod's own namespace, else {DEFAULT_NAMESPACE}",
-        parse=_own_namespace,
-    ),
-    Setting(
-        field="identity",
-        default="auto",
-        meaning="this replica's name in Leases and Events; auto: the host's name and something random",
-        parse=_own_identity,
-    ),
-    Setting(
-        field="lease_seconds",
-        default="15",
-        meaning="how long other replicas keep away from a Lease after its last renewal",
-        parse=_whole(3, 600),
-    ),
-    Setting(
-        field="cycle_pods",
-        default="100",
-        meaning="most pods that are decided before new events are looked at",
-        parse=_whole(1, 10_000),
-    ),
-    Setting(
-        field="cooldown_seconds",
-        default="30",
-        meaning="devices that became free so short a time ago are given out after others that are alike",
-        parse=_seconds(0, 3_600),
-    ),
-    Setting(
-        field="bind_concurrency",
-        default="32",
-        meaning="most pods that are being bound at the same time",
-        parse=_whole(1, 1_000),
-    ),
-    Setting(
-        field="backoff_limit",
-        default=str(DEFAULT_BACKOFF_LIMIT),
-        meaning="spec.backoffLimit of BindRequests: failed attempts before the pod is decided anew",
-        parse=_whole(0, 1_000),
-    ),
-    Setting(
-        field="settle_seconds",
-        default="1",
-        meaning="how long another scheduler over the same devices may take from decision to write; waited for if it is",
-        parse=_seconds(0, 60),
-    ),
-    Setting(
-        field="binding_timeout_seconds",
-        default="600",
-        meaning="how long drivers may take to make the devices of a claim ready (binding conditions)",
-        parse=_seconds(1, 86_400),
-    ),
-    Setting(
-        field="nodeclaims",
-        default="own",
-        meaning="own: make NodeClaims and look after them; plan: only say which; gate: only wait for drivers; off",
-        parse=_node_claims_mode,
-    ),
-    Setting(
-        field="batch_idle_seconds",
-        default="1",
-        meaning="pods that no node takes are planned for when for so long none has joined them",
-        parse=_seconds(0, 60),
-    ),
-    Setting(
-        field="batch_max_seconds",
-        default="10",
-        meaning="and so long after the first of them in any case",
-        parse=_seconds(0, 600),
-    ),
-    Setting(
-        field="disruption",
-        default="true",
-        meaning="true or false: take away nodes that are empty, not needed, too dear, outdated or too old",
-        parse=_truth,
-    ),
-    Setting(
-        field="disruption_interval_seconds",
-        default="10",
-        meaning="how often nodes are looked at for that",
-        parse=_seconds(0.1, 3_600),
-    ),
-    Setting(
-        field="launch_timeout_seconds",
-        default="300",
-        meaning="how long a provider may take to launch a NodeClaim",
-        parse=_seconds(1, 86_400),
-    ),
-    Setting(
-        field="registration_timeout_seconds",
-        default="900",
-        meaning="how long a launched NodeClaim may take to have a node",
-        parse=_seconds(1, 86_400),
-    ),
-    Setting(
-        field="gate_timeout_seconds",
-        default="900",
-        meaning="how long the DRA drivers of a new node may take to publish; 0: nodes do not wait for them",
-        parse=_seconds(0, 86_400),
-    ),
-    Setting(
-        field="kwok_launch_seconds",
-        default="0",
-        meaning="how long the role kwok takes to launch a NodeClaim",
-        parse=_seconds(0, 86_400),
-    ),
-    Setting(
-        field="kwok_registration_seconds",
-        default="0",
-        meaning="how long a node that the role kwok makes up takes to come up",
-        parse=_seconds(0, 86_400),
-    ),
-    Setting(
-        field="kwok_slice_seconds",
-        default="0",
-        meaning="how long a made-up driver takes for each of its slices",
-        parse=_seconds(0, 86_400),
-    ),
-    Setting(
-        field="kwok_pod_seconds",
-        default="0",
-        meaning="how long pods run on made-up nodes; 0: until they are deleted",
-        parse=_seconds(0, 86_400),
-    ),
-    Setting(
-        field="watch_silence_seconds",
-        default="60",
-        meaning="a watch that says nothing for so long makes /readyz answer 500",
-        parse=_seconds(1, 3_600),
-    ),
-    Setting(
-        field="record",
-        default="",
-        meaning="a folder where the scheduler records what it observes and decides, for dra replay; empty: none",
-        parse=_folder,
-    ),
-)
+def _path(_: type, text: Any) -> Any:  # noqa: ANN401  the signature of msgspec
+    return Path(text)
+
+
+def _resolved(settings: Settings) -> Settings:
+    """Return the settings with what is found out at the start in the place of `auto`."""
+    namespace, identity = settings.namespace, settings.identity
+    if namespace == AUTO:
+        namespace = NAMESPACE_FILE.read_text().strip() if NAMESPACE_FILE.exists() else DEFAULT_NAMESPACE
+    if identity == AUTO:
+        # Two processes may share a host.
+        identity = f"{socket.gethostname()}_{uuid.uuid4().hex[:8]}"
+    return msgspec.structs.replace(settings, namespace=namespace, identity=identity)
+
+
+def _setting(field: msgspec.structs.FieldInfo) -> Setting:
+    base, meta = get_args(field.type)
+    return Setting(
+        field=field.name,
+        kind=field.type,
+        default=_shown(field.default),
+        help=meta.description,
+        expected=meta.extra["expected"] or _expected(base),
+    )
+
+
+def _expected(base: Any) -> str:  # noqa: ANN401  a type
+    if get_origin(base) is frozenset:
+        return f"a comma list of {', '.join(get_args(base)[0])}"
+    if base is bool:
+        return "true or false"
+    return f"one of {', '.join(base)}" if isinstance(base, type) and issubclass(base, Enum) else "a text"
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401  a default of any field
+    match value:
+        case frozenset():
+            return ",".join(role for role in Role if role in value)
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:g}"
+        case None | Features():
+            return ""
+        case _:
+            return str(value)
+
+
+SETTINGS = tuple(map(_setting, msgspec.structs.fields(Settings)))

@@ -22,11 +22,11 @@ apiserver_request_total{code="200",resource="pods",subresource="",verb="LIST"} 3
 """
 
 OWN_METRICS = """
-dra_api_requests_total{code="200",resource="nodes",verb="patch"} 2.0
-dra_api_requests_total{code="409",resource="nodes",verb="patch"} 1.0
-dra_api_requests_total{code="200",resource="",verb="get"} 5.0
-dra_api_requests_created{code="409",resource="nodes",verb="patch"} 1.8e+09
-dra_watch_events_total{novelty="news",resource="nodes"} 9.0
+dra_scheduler_api_requests_total{code="200",resource="nodes",verb="patch"} 2.0
+dra_scheduler_api_requests_total{code="409",resource="nodes",verb="patch"} 1.0
+dra_scheduler_api_requests_total{code="200",resource="",verb="get"} 5.0
+dra_scheduler_api_requests_created{code="409",resource="nodes",verb="patch"} 1.8e+09
+dra_scheduler_watch_events_total{novelty="news",resource="nodes"} 9.0
 """
 STATUS = b'{"conditions":[{"type":"Initialized","status":"%s"}]}'
 CLAIM = b'{"type":"MODIFIED","object":{"metadata":{"name":"n"},"status":' + STATUS + b"}}"

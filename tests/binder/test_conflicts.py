@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dra_binder.binder import Ending, Failed
 from dra_binder.conflicts import find_conflict
 from dra_binder.plan import Bound
-from dra_binder.testing.faults import Fault, Rule
+from dra_binder.testing.faults import Fault, FaultRule
 from dra_binder.testing.server import InMemoryClock
 from dra_binder.undo import Leftover
 from dra_binding.world import LOG, NODE, POD, SPECIAL_REQUEST, World, allocation, device
@@ -203,7 +203,7 @@ async def test_two_that_both_wrote_before_they_saw_each_other_are_not_both_bound
 
 
 async def test_pods_that_share_a_claim_are_bound_at_once_without_losing_an_entry() -> None:
-    world = World(Rule(fault=Fault.CONFLICT, action="update resourceclaims/status", times=2))
+    world = World(FaultRule(fault=Fault.CONFLICT, action="update resourceclaims/status", times=2))
     world.server.put(claim("shared", request()))
     values = [world.add_shared(name) for name in "abc"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from dra_binder.binder import Failed, Unfinished
 from dra_binder.plan import Bound
-from dra_binder.testing.faults import RETRY_AFTER_SECONDS, TRANSIENT_FAULTS, Fault, Rule
+from dra_binder.testing.faults import RETRY_AFTER_SECONDS, TRANSIENT_FAULTS, Fault, FaultRule
 from dra_binding.world import GENERATED, NODE, POD, World, device
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequestStatus
 
@@ -35,7 +35,7 @@ def assert_nothing_left(world: World) -> None:
 
 
 async def test_a_bind_and_the_undo_of_a_refused_one_have_these_writes() -> None:
-    bound, refused = World(), World(Rule(fault=Fault.FORBIDDEN, action="create pods/binding"))
+    bound, refused = World(), World(FaultRule(fault=Fault.FORBIDDEN, action="create pods/binding"))
 
     await bound.run(bound.add_both_kinds())
     await refused.run(refused.add_both_kinds())
@@ -53,7 +53,7 @@ async def test_a_bind_and_the_undo_of_a_refused_one_have_these_writes() -> None:
 @pytest.mark.parametrize("write", BIND_WRITES)
 @pytest.mark.parametrize("fault", [*CRASHES, *TRANSIENT_FAULTS])
 async def test_a_single_fault_at_any_write_is_overcome(fault: Fault, write: int, lag: float) -> None:
-    world = World(Rule(fault=fault, write=write), lag=lag)
+    world = World(FaultRule(fault=fault, write=write), lag=lag)
     value = world.add_both_kinds()
 
     await world.run_with_restarts(value)
@@ -66,7 +66,7 @@ async def test_a_single_fault_at_any_write_is_overcome(fault: Fault, write: int,
 @pytest.mark.parametrize("write", BIND_WRITES)
 @pytest.mark.parametrize("fault", [*CRASHES, *TRANSIENT_FAULTS])
 async def test_a_second_fault_right_after_the_first_is_overcome(fault: Fault, write: int, second: Fault) -> None:
-    world = World(Rule(fault=fault, write=write), Rule(fault=second, write=write + 1))
+    world = World(FaultRule(fault=fault, write=write), FaultRule(fault=second, write=write + 1))
     value = world.add_both_kinds()
 
     await world.run_with_restarts(value)
@@ -78,8 +78,8 @@ async def test_a_second_fault_right_after_the_first_is_overcome(fault: Fault, wr
 @pytest.mark.parametrize("write", UNDO_WRITES)
 @pytest.mark.parametrize("fault", [*CRASHES, *TRANSIENT_FAULTS])
 async def test_a_refused_bind_is_undone_whatever_happens_to_the_undo(fault: Fault, write: int, lag: float) -> None:
-    refused = Rule(fault=Fault.FORBIDDEN, action="create pods/binding", times=10**6)
-    world = World(Rule(fault=fault, write=write), refused, lag=lag)
+    refused = FaultRule(fault=Fault.FORBIDDEN, action="create pods/binding", times=10**6)
+    world = World(FaultRule(fault=fault, write=write), refused, lag=lag)
     value = world.add_both_kinds()
 
     await world.run_with_restarts(value)
@@ -91,7 +91,7 @@ async def test_a_refused_bind_is_undone_whatever_happens_to_the_undo(fault: Faul
 @pytest.mark.parametrize("fault", [Fault.THROTTLED, Fault.ERROR_UNAPPLIED, Fault.RESET_UNAPPLIED])
 @pytest.mark.parametrize("action", ["create resourceclaims", "patch pods/status"])
 async def test_a_lasting_fault_ends_in_a_clean_undo_after_the_backoff_limit(fault: Fault, action: str) -> None:
-    world = World(Rule(fault=fault, action=action, times=10**6))
+    world = World(FaultRule(fault=fault, action=action, times=10**6))
     value = world.add_both_kinds()
 
     ending = await world.run(value)
@@ -102,7 +102,7 @@ async def test_a_lasting_fault_ends_in_a_clean_undo_after_the_backoff_limit(faul
 
 
 async def test_a_binding_that_always_errs_but_was_applied_is_a_success() -> None:
-    world = World(Rule(fault=Fault.RESET_APPLIED, action="create pods/binding", times=10**6))
+    world = World(FaultRule(fault=Fault.RESET_APPLIED, action="create pods/binding", times=10**6))
     value = world.add_both_kinds()
 
     assert await world.run(value) == Bound(NODE)
@@ -111,7 +111,7 @@ async def test_a_binding_that_always_errs_but_was_applied_is_a_success() -> None
 
 
 async def test_devices_stay_reserved_between_the_attempts() -> None:
-    world = World(Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2))
+    world = World(FaultRule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2))
     value = world.add_both_kinds()
     held: list[int] = []
     world.server.after_write = lambda _: held.append(len(world.held()))
@@ -122,7 +122,7 @@ async def test_devices_stay_reserved_between_the_attempts() -> None:
 
 
 async def test_pauses_between_attempts_double() -> None:
-    world = World(Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2))
+    world = World(FaultRule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2))
 
     await world.run(world.add_extended())
 
@@ -130,7 +130,7 @@ async def test_pauses_between_attempts_double() -> None:
 
 
 async def test_the_server_says_how_long_to_wait() -> None:
-    world = World(Rule(fault=Fault.THROTTLED, action="create pods/binding"))
+    world = World(FaultRule(fault=Fault.THROTTLED, action="create pods/binding"))
 
     await world.run(world.add_extended())
 
@@ -139,7 +139,8 @@ async def test_the_server_says_how_long_to_wait() -> None:
 
 async def test_each_failed_attempt_is_recorded_with_time_and_reason() -> None:
     world = World(
-        Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding"), Rule(fault=Fault.CRASH_AFTER, write=5)
+        FaultRule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding"),
+        FaultRule(fault=Fault.CRASH_AFTER, write=5),
     )
     value = world.add_extended()
 
@@ -152,8 +153,8 @@ async def test_each_failed_attempt_is_recorded_with_time_and_reason() -> None:
 
 async def test_attempts_of_an_earlier_process_count() -> None:
     world = World(
-        Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2),
-        Rule(fault=Fault.CRASH_AFTER, action="patch bindrequests/status"),
+        FaultRule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2),
+        FaultRule(fault=Fault.CRASH_AFTER, action="patch bindrequests/status"),
     )
     value = world.add_extended()
 
@@ -172,7 +173,7 @@ async def test_a_bind_request_whose_attempts_are_used_up_is_only_undone() -> Non
 
 
 async def test_attempts_for_an_earlier_decision_do_not_count() -> None:
-    world = World(Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2))
+    world = World(FaultRule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding", times=2))
     value = world.add_extended()
     status = BindRequestStatus(phase=FAILED, failed_attempts=9, observed_generation=1)
     metadata = msgspec.structs.replace(value.metadata, generation=2)
@@ -185,7 +186,7 @@ async def test_attempts_for_an_earlier_decision_do_not_count() -> None:
 
 
 async def test_no_conflict_is_counted_as_an_attempt_while_another_look_helps() -> None:
-    world = World(Rule(fault=Fault.CONFLICT, action="update resourceclaims/status"))
+    world = World(FaultRule(fault=Fault.CONFLICT, action="update resourceclaims/status"))
     value = world.add_extended()
 
     await world.run(value)
@@ -195,8 +196,8 @@ async def test_no_conflict_is_counted_as_an_attempt_while_another_look_helps() -
 
 async def test_what_cannot_be_undone_yet_is_not_called_failed() -> None:
     world = World(
-        Rule(fault=Fault.FORBIDDEN, action="create pods/binding"),
-        Rule(fault=Fault.ERROR_UNAPPLIED, action="delete resourceclaims", times=10**6),
+        FaultRule(fault=Fault.FORBIDDEN, action="create pods/binding"),
+        FaultRule(fault=Fault.ERROR_UNAPPLIED, action="delete resourceclaims", times=10**6),
     )
     value = world.add_extended()
 

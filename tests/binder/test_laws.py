@@ -5,13 +5,13 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_binder.testing.faults import Crash, Fault, Rule
+from dra_binder.testing.faults import Crash, Fault, FaultRule
 from dra_binding.drivers import ATTACHED, BROKEN, add_waiting, later, say
 from dra_binding.world import GENERATED, NODE, POD, World
 from dra_scheduling.model.bindrequests import SUCCEEDED, BindRequest
 
 RULES = st.lists(
-    st.builds(Rule, fault=st.sampled_from(list(Fault)), write=st.integers(min_value=1, max_value=20)), max_size=5
+    st.builds(FaultRule, fault=st.sampled_from(list(Fault)), write=st.integers(min_value=1, max_value=20)), max_size=5
 )
 
 
@@ -28,7 +28,7 @@ async def settle(world: World, value: BindRequest) -> None:
 
 
 @given(rules=RULES, lag=st.sampled_from([0.0, 0.3, 2.0]))
-def test_a_pod_is_bound_once_with_all_its_devices_or_nothing_is_left(rules: list[Rule], lag: float) -> None:
+def test_a_pod_is_bound_once_with_all_its_devices_or_nothing_is_left(rules: list[FaultRule], lag: float) -> None:
     world = World(*rules, lag=lag)
     value = world.add_both_kinds()
 
@@ -42,7 +42,7 @@ def test_a_pod_is_bound_once_with_all_its_devices_or_nothing_is_left(rules: list
 
 
 @given(rules=RULES)
-def test_no_name_or_uid_that_exists_only_in_memory_reaches_the_server(rules: list[Rule]) -> None:
+def test_no_name_or_uid_that_exists_only_in_memory_reaches_the_server(rules: list[FaultRule]) -> None:
     world = World(*rules)
 
     asyncio.run(settle(world, world.add_both_kinds()))
@@ -51,7 +51,7 @@ def test_no_name_or_uid_that_exists_only_in_memory_reaches_the_server(rules: lis
 
 
 @given(rules=RULES)
-def test_another_pods_place_in_a_shared_claim_is_never_lost(rules: list[Rule]) -> None:
+def test_another_pods_place_in_a_shared_claim_is_never_lost(rules: list[FaultRule]) -> None:
     world = World(*rules)
     world.add_neighbour("neighbour")
 
@@ -62,7 +62,7 @@ def test_another_pods_place_in_a_shared_claim_is_never_lost(rules: list[Rule]) -
 
 @given(rules=RULES, lag=st.sampled_from([0.0, 0.3, 2.0]), said=st.lists(st.sampled_from([ATTACHED, BROKEN, "other"])))
 def test_a_pod_whose_device_has_to_be_made_ready_is_bound_once_or_nothing_is_left(
-    rules: list[Rule], lag: float, said: list[str]
+    rules: list[FaultRule], lag: float, said: list[str]
 ) -> None:
     world = World(*rules, lag=lag)
     value = add_waiting(world)

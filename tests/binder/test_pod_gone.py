@@ -6,7 +6,7 @@ import pytest
 from dra_binder.binder import Failed
 from dra_binder.plan import Bound
 from dra_binder.stops import Gone
-from dra_binder.testing.faults import Fault, Rule
+from dra_binder.testing.faults import Fault, FaultRule
 from dra_binding.world import GENERATED, LOG, NODE, POD, World, allocation, bind_request, device
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import BindRequest
@@ -145,7 +145,7 @@ async def test_a_pod_bound_elsewhere_keeps_its_claims_and_fails_the_bind_request
 
 
 async def test_a_bind_request_deleted_between_two_attempts_is_undone() -> None:
-    world = World(Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding"))
+    world = World(FaultRule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding"))
     value = world.add_both_kinds()
     world.server.after_write = lambda number: world.server.remove(BindRequest, value.key) if number == 5 else None
 
@@ -155,7 +155,7 @@ async def test_a_bind_request_deleted_between_two_attempts_is_undone() -> None:
 
 
 async def test_a_decision_replaced_between_two_attempts_is_undone() -> None:
-    world = World(Rule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding"))
+    world = World(FaultRule(fault=Fault.ERROR_UNAPPLIED, action="create pods/binding"))
     value = world.add_both_kinds()
     metadata = msgspec.structs.replace(value.metadata, owner_references=())
     value = world.server.put(msgspec.structs.replace(value, metadata=metadata))
@@ -173,7 +173,7 @@ async def test_a_decision_replaced_between_two_attempts_is_undone() -> None:
 
 
 async def test_an_undo_leaves_the_claim_to_the_other_pods_that_use_it() -> None:
-    world = World(Rule(fault=Fault.FORBIDDEN, action="create pods/binding default/b"))
+    world = World(FaultRule(fault=Fault.FORBIDDEN, action="create pods/binding default/b"))
     world.server.put(claim("shared", request()))
     first, second = world.add_shared("a"), world.add_shared("b")
 
@@ -185,7 +185,7 @@ async def test_an_undo_leaves_the_claim_to_the_other_pods_that_use_it() -> None:
 
 
 async def test_an_undo_takes_back_the_allocation_that_nobody_else_uses() -> None:
-    world = World(Rule(fault=Fault.FORBIDDEN, action="create pods/binding"))
+    world = World(FaultRule(fault=Fault.FORBIDDEN, action="create pods/binding"))
     world.server.put(claim("shared", request()))
 
     await world.run(world.add_shared("a"))
@@ -194,7 +194,7 @@ async def test_an_undo_takes_back_the_allocation_that_nobody_else_uses() -> None
 
 
 async def test_an_undo_leaves_an_allocation_that_somebody_else_made() -> None:
-    world = World(Rule(fault=Fault.FORBIDDEN, action="create pods/binding"))
+    world = World(FaultRule(fault=Fault.FORBIDDEN, action="create pods/binding"))
     bare = claim("shared", request())
     status = msgspec.structs.replace(bare.status, allocation=allocation("gpu-5"))
     world.server.put(msgspec.structs.replace(bare, status=status))
@@ -208,7 +208,7 @@ async def test_an_undo_leaves_an_allocation_that_somebody_else_made() -> None:
 
 
 async def test_a_start_undoes_reservations_that_no_bind_request_speaks_for() -> None:
-    world = World(Rule(fault=Fault.CRASH_BEFORE, action="create pods/binding"))
+    world = World(FaultRule(fault=Fault.CRASH_BEFORE, action="create pods/binding"))
     world.server.put(claim("shared", request()))
     value = world.add_shared("a")
     world.server.after_write = lambda number: world.server.remove(BindRequest, value.key) if number == 2 else None

@@ -8,7 +8,7 @@ import pytest
 from dra_binder.binder import Failed
 from dra_binder.plan import Bound
 from dra_binder.stops import Gone
-from dra_binder.testing.faults import TRANSIENT_FAULTS, Crash, Fault, Rule
+from dra_binder.testing.faults import TRANSIENT_FAULTS, Crash, Fault, FaultRule
 from dra_binding.drivers import (
     ATTACHED,
     BROKEN,
@@ -183,7 +183,7 @@ async def test_the_devices_of_a_special_claim_are_waited_for(world: World, condi
 @pytest.mark.parametrize("write", BIND_WRITES)
 @pytest.mark.parametrize("fault", [*CRASHES, *TRANSIENT_FAULTS])
 async def test_a_fault_at_any_write_is_overcome(fault: Fault, write: int, lag: float) -> None:
-    world = World(Rule(fault=fault, write=write), lag=lag)
+    world = World(FaultRule(fault=fault, write=write), lag=lag)
     value = add_waiting(world)
     attach_later(world)
 
@@ -197,7 +197,7 @@ async def test_a_fault_at_any_write_is_overcome(fault: Fault, write: int, lag: f
 @pytest.mark.parametrize("write", [*BIND_WRITES[:3], *UNDO_WRITES])
 @pytest.mark.parametrize("fault", [*CRASHES, *TRANSIENT_FAULTS])
 async def test_what_fails_is_undone_whatever_happens_to_the_undo(fault: Fault, write: int, lag: float) -> None:
-    world = World(Rule(fault=fault, write=write), lag=lag)
+    world = World(FaultRule(fault=fault, write=write), lag=lag)
     value = add_waiting(world)
     later(world, 30, lambda: say(world.server, BROKEN))
 
@@ -366,7 +366,7 @@ async def test_a_server_that_drops_binding_conditions_is_not_trusted(world: Worl
             world.server.put(msgspec.structs.replace(found, status=status))
 
     world.server.after_write = drop
-    world.server.rules.append(Rule(fault=Fault.ERROR_APPLIED, action="update resourceclaims/status"))
+    world.server.rules.append(FaultRule(fault=Fault.ERROR_APPLIED, action="update resourceclaims/status"))
 
     ending = await world.run(value)
 

@@ -5,7 +5,7 @@ import pytest
 
 from dra_binder.binder import Failed
 from dra_binder.plan import Bound
-from dra_binder.testing.faults import Fault, Rule
+from dra_binder.testing.faults import Fault, FaultRule
 from dra_binder.undo import Leftover
 from dra_binding.world import LOG, NODE, POD, SPECIAL_REQUEST, World, allocation, device
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
@@ -123,7 +123,7 @@ async def test_a_claim_of_that_name_that_is_not_the_pods_own_is_left_alone(world
 
 
 async def test_an_attempt_after_an_undo_gives_the_claim_its_old_name() -> None:
-    world = World(Rule(fault=Fault.FORBIDDEN, action="create pods/binding"))
+    world = World(FaultRule(fault=Fault.FORBIDDEN, action="create pods/binding"))
     first = world.add_extended()
     await world.run(first)
     status = world.pod().status.extended_resource_claim_status

@@ -42,12 +42,14 @@ def test_what_a_pod_was_forced_to_leave_is_given_out_after_what_nobody_had(
 ) -> None:
     world.gpu_node("n1", 2)
     world.gpu_template(world.gpu_class())
-    before = cautious.metric("dra_devices_held")
+    before = cautious.metric('dra_scheduler_devices{state="reserved"}')
     world.pod("old", from_template("gpu", "gpus"))
     world.ended("old")
     left = devices(world.claim_of("old"))
     world.remove(PODS, "old")
-    world.mirror.until(lambda: cautious.metric("dra_devices_held") <= before, "the scheduler to see it free")
+    world.mirror.until(
+        lambda: cautious.metric('dra_scheduler_devices{state="reserved"}') <= before, "the scheduler to see it free"
+    )
     for pod in ("next", "third"):
         world.pod(pod, from_template("gpu", "gpus"))
         world.ended(pod)

@@ -47,7 +47,7 @@ def decided(whole: Whole) -> Counter[str]:
     """How many decisions about pods the scheduler has made since it started, by kind."""
     kinds = ("assignment", "nominated", "unschedulable", "waiting", "outofbudget")
     read = whole["scheduler"].metric
-    return Counter({kind: int(read(f'dra_outcomes_total{{outcome="{kind}"}}')) for kind in kinds})
+    return Counter({kind: int(read(f'dra_scheduler_outcomes_total{{outcome="{kind}"}}')) for kind in kinds})
 
 
 def test_many_nodes_at_once_take_one_plan_and_so_many_writes_for_each_pod_and_node(
@@ -68,4 +68,4 @@ def test_many_nodes_at_once_take_one_plan_and_so_many_writes_for_each_pod_and_no
     scene.world.mirror.until(lambda: not leftovers(scene.world.mirror, scene.world.namespace), "the last binds to end")
     assert len(proxy.writes(Decisive())) - before <= OF_POD * len(names) + OF_NODE * NODES + OTHERS
     assert decided(whole) == {"assignment": 80, "nominated": 80, "unschedulable": 80, "waiting": 0, "outofbudget": 0}
-    assert whole["scheduler"].metric("dra_plan_seconds_count") == 1
+    assert whole["scheduler"].metric("dra_scheduler_plan_seconds_count") == 1

@@ -260,7 +260,7 @@ def test_a_replica_that_takes_over_orders_nothing_twice(
     planning.instance_type("plain")
     try:
         first.run()
-        ground.mirror.until(lambda: first.metric('dra_leading{role="scheduler"}') == 1, "the first to lead")
+        ground.mirror.until(lambda: first.metric('dra_scheduler_leading{role="scheduler"}') == 1, "the first to lead")
         second.run()
         hold = Hold()
         proxy.disturb(CREATE, hold.after())

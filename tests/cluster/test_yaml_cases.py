@@ -30,7 +30,8 @@ def empty(world: World, scheduler: RunningOperator) -> Iterator[World]:
 def wait_until_free(world: World, scheduler: RunningOperator) -> None:
     """Waits until no device is taken, and the scheduler knows it."""
     world.mirror.until(
-        lambda: devices_taken(world.mirror) == 0 and scheduler.metric("dra_devices_held") == 0, "free devices"
+        lambda: devices_taken(world.mirror) == 0 and scheduler.metric('dra_scheduler_devices{state="reserved"}') == 0,
+        "free devices",
     )
 
 

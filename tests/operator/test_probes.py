@@ -37,7 +37,7 @@ async def test_metrics_are_in_the_format_that_prometheus_reads() -> None:
     status, text = await ask(server, "/metrics")
 
     assert status == 200
-    assert "# TYPE dra_cycle_seconds histogram" in text
+    assert "# TYPE dra_scheduler_cycle_seconds histogram" in text
     await server.stop()
 
 

@@ -28,7 +28,7 @@ def pair(operators: Operators, *, lease_seconds: int = 4) -> tuple[RunningOperat
 
 
 def leads(operator: RunningOperator) -> bool:
-    return all(operator.metric(f'dra_leading{{role="{role}"}}') == 1 for role in ROLES)
+    return all(operator.metric(f'dra_scheduler_leading{{role="{role}"}}') == 1 for role in ROLES)
 
 
 def lease(place: World, role: str) -> Json:

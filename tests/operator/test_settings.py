@@ -1,9 +1,10 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from dra_operator.settings import SETTINGS, LogFormat, Role, Settings, SettingsError
+from dra_operator.settings import RENAMED, SETTINGS, LogFormat, Role, Setting, Settings, SettingsError
 
 
 def test_nothing_has_to_be_set() -> None:
@@ -84,6 +85,49 @@ def test_two_processes_of_one_host_have_different_identities() -> None:
     assert Settings.from_environment({}).identity != Settings.from_environment({}).identity
 
 
+@pytest.mark.parametrize(
+    ("environment", "flags", "said"),
+    [
+        ({"DRA_OLD_SECONDS": "3"}, {}, "DRA_OLD_SECONDS is gone: set DRA_SETTLE_SECONDS instead"),
+        ({}, {"--old-seconds": "3"}, "--old-seconds is gone: set --settle-seconds instead"),
+        ({"DRA_DROPPED": "true"}, {}, "DRA_DROPPED is gone: leave it out"),
+    ],
+)
+def test_a_setting_that_is_gone_is_refused_with_what_stands_in_its_place(
+    environment: dict[str, str], flags: dict[str, str], said: str
+) -> None:
+    renamed = {"DRA_OLD_SECONDS": "DRA_SETTLE_SECONDS", "DRA_DROPPED": ""}
+
+    with pytest.raises(SettingsError) as refused:
+        Settings.from_environment(environment, flags, renamed=renamed)
+
+    assert str(refused.value) == said
+
+
+def test_a_setting_that_is_gone_and_empty_is_one_that_is_not_set() -> None:
+    assert Settings.from_environment({"DRA_DROPPED": " "}, renamed={"DRA_DROPPED": ""}).roles
+
+
+def test_what_stands_in_the_place_of_a_setting_that_is_gone_is_there() -> None:
+    there = {one.variable for one in SETTINGS}
+
+    assert not there & RENAMED.keys()
+    assert {new for new in RENAMED.values() if new} <= there
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda one: one.variable)
+def test_the_default_that_is_shown_is_one_that_can_be_set(setting: Setting) -> None:
+    default = Settings.from_environment({})
+    given = Settings.from_environment({setting.variable: setting.default})
+
+    assert setting.field == "identity" or getattr(given, setting.field) == getattr(default, setting.field)
+    assert setting.help.endswith(".")
+
+
+def test_a_recording_goes_into_the_folder_that_is_named() -> None:
+    assert Settings.from_environment({"DRA_RECORD": "/var/records"}).record == Path("/var/records")
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dra_operator", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
@@ -93,7 +137,10 @@ def test_help_lists_every_variable_and_flag() -> None:
     shown = run("--help")
 
     assert shown.returncode == 0
-    assert [one.variable for one in SETTINGS if one.variable not in shown.stdout or one.flag not in shown.stdout] == []
+    words = " ".join(shown.stdout.split()).replace("- ", "-")
+    helps = [one.help.replace("- ", "-") for one in SETTINGS]
+    assert [one.variable for one in SETTINGS if one.variable not in words or one.flag not in words] == []
+    assert [text for text in helps if text not in words] == []
 
 
 def test_a_flag_that_cannot_be_used_ends_the_program_with_one_line_and_code_2() -> None:

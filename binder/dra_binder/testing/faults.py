@@ -37,7 +37,7 @@ class Crash(BaseException):
     """The process is killed."""
 
 
-class Rule(msgspec.Struct, kw_only=True):
+class FaultRule(msgspec.Struct, kw_only=True):
     """Where a fault strikes: at the write of that number (from 1; 0 is any) whose action starts so, so many times."""
 
     fault: Fault

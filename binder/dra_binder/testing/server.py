@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from dra_binder.testing.faults import APPLIED, Rule, failure
+from dra_binder.testing.faults import APPLIED, FaultRule, failure
 from dra_kube.errors import ApiError, ConflictError, MissingError
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import BindRequest
@@ -21,7 +21,7 @@ T = TypeVar("T")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Change(msgspec.Struct, frozen=True):
+class ServerChange(msgspec.Struct, frozen=True):
     """One entry of what watches deliver; `value` is None for a deletion."""
 
     at: float
@@ -59,9 +59,9 @@ class InMemoryServer:
 
     __slots__ = ("after_write", "bindings", "changes", "clock", "later", "objects", "rules", "version", "writes")
 
-    def __init__(self, *rules: Rule) -> None:
+    def __init__(self, *rules: FaultRule) -> None:
         self.objects: dict[tuple[type[Stored], ObjectKey], Stored] = {}
-        self.changes: list[Change] = []
+        self.changes: list[ServerChange] = []
         self.writes: list[str] = []
         self.bindings: list[tuple[str, str]] = []
         self.rules = list(rules)
@@ -94,14 +94,14 @@ class InMemoryServer:
         )
         key = ObjectKey(meta.namespace, meta.name)
         self.objects[type(value), key] = stored
-        self.changes.append(Change(self.clock.seconds, self.version, type(value), key, stored))
+        self.changes.append(ServerChange(self.clock.seconds, self.version, type(value), key, stored))
         return stored
 
     def remove(self, kind: type[Stored], key: ObjectKey) -> None:
         """Let the object vanish."""
         self.version += 1
         del self.objects[kind, key]
-        self.changes.append(Change(self.clock.seconds, self.version, kind, key, None))
+        self.changes.append(ServerChange(self.clock.seconds, self.version, kind, key, None))
 
     def current(self, kind: type[S], key: ObjectKey, action: str) -> S:
         """Return the object, or raise as the server would."""

@@ -33,7 +33,7 @@ BIND_FAILED = "BindFailed"
 _log = log("events")
 
 
-class Severity(StrEnum):
+class EventType(StrEnum):
     """The two types of Events."""
 
     NORMAL = "Normal"
@@ -67,11 +67,11 @@ class Regarding(msgspec.Struct, frozen=True, kw_only=True):
         return {**plain, "namespace": self.namespace} if self.namespace else plain
 
 
-class Notice(msgspec.Struct, frozen=True, kw_only=True):
+class EventMessage(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to tell about an object."""
 
     regarding: Regarding
-    severity: Severity
+    severity: EventType
     reason: str
     message: str
 
@@ -99,11 +99,11 @@ class Recorder:
         self._identity = identity
         self._counts: OrderedDict[str, int] = OrderedDict()
         self._clock = clock
-        self._waiting: asyncio.Queue[Notice] = asyncio.Queue()
+        self._waiting: asyncio.Queue[EventMessage] = asyncio.Queue()
         self._left: Counter[str] = Counter()
         self._buckets: dict[str, TokenBucket] = {}
 
-    def tell(self, notice: Notice) -> None:
+    def tell(self, notice: EventMessage) -> None:
         """Write the notice soon, or never."""
         if self._left[notice.reason] >= MAX_WAITING or not self._bucket(notice.reason).take():
             EVENTS.labels(notice.reason, "dropped").inc()
@@ -130,7 +130,7 @@ class Recorder:
             self._buckets[reason] = TokenBucket(rate=PER_SECOND, burst=AT_ONCE, clock=self._clock)
         return self._buckets[reason]
 
-    async def _write(self, notice: Notice) -> None:
+    async def _write(self, notice: EventMessage) -> None:
         name, path = notice.name, f"{notice.collection}/{notice.name}"
         count = self._counts.pop(name, 0)
         if count:
@@ -151,7 +151,7 @@ class Recorder:
     async def _patch(self, path: str, body: Json) -> None:
         await self._api.request("PATCH", path, body, content_type=STRATEGIC_PATCH)
 
-    def _event(self, notice: Notice) -> Json:
+    def _event(self, notice: EventMessage) -> Json:
         now = timestamp()
         return {
             "apiVersion": "v1",
@@ -169,5 +169,5 @@ class Recorder:
             "reportingInstance": self._identity,
         }
 
-    def _repetition(self, notice: Notice, count: int) -> Json:
+    def _repetition(self, notice: EventMessage, count: int) -> Json:
         return {"count": count, "message": notice.message[:MAX_MESSAGE], "lastTimestamp": timestamp()}

@@ -6,7 +6,7 @@ Nobody who publishes slices or classes looks at the pods that fail because of th
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-from dra_operator.api.events import Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import EventMessage, EventType, Recorder, Regarding
 from dra_scheduling.devices import INVALID, PoolProblem
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
@@ -55,7 +55,7 @@ class DeviceProblems:
         if len(self._told) > MAX_REMEMBERED:
             self._told.popitem(last=False)
         self._recorder.tell(
-            Notice(regarding=Regarding.of(value), severity=Severity.WARNING, reason=reason, message=message)
+            EventMessage(regarding=Regarding.of(value), severity=EventType.WARNING, reason=reason, message=message)
         )
 
 

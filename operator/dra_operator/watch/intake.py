@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from dra_kube.resources import Kind, Resource
-from dra_operator.api.events import Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import EventMessage, EventType, Recorder, Regarding
 from dra_operator.kinds import BY_KIND
 from dra_operator.logs import log
 from dra_operator.metrics import INVALID_OBJECTS, WATCH_EVENTS
@@ -41,7 +41,7 @@ PARTIAL_DECODES: Mapping[Kind, Sequence[Mapping[str, tuple[str, ...]]]] = {
 _log = log("intake")
 
 
-class Listener(Protocol):
+class CacheListener(Protocol):
     """Who is told about objects that changed."""
 
     def changed(self, value: KubernetesObject) -> None:
@@ -98,7 +98,7 @@ class BadInput:
             uid=uid,
         )
         self._recorder.tell(
-            Notice(regarding=regarding, severity=Severity.WARNING, reason=INVALID_REASON, message=problem)
+            EventMessage(regarding=regarding, severity=EventType.WARNING, reason=INVALID_REASON, message=problem)
         )
         spec = raw.get("spec") or {}
         if kind is Pod and self._pod_refused is not None and not spec.get("nodeName"):
@@ -111,7 +111,7 @@ class BadInput:
 class Intake:
     """Where every watch event arrives."""
 
-    def __init__(self, cache: Cache, watches: Watches, bad_input: BadInput, listeners: Sequence[Listener]) -> None:
+    def __init__(self, cache: Cache, watches: Watches, bad_input: BadInput, listeners: Sequence[CacheListener]) -> None:
         self._cache = cache
         self._watches = watches
         self._bad_input = bad_input

@@ -22,8 +22,8 @@ SIZES = (250, 500, 1_000)
 SINGLE = 10
 """So many nodes come up one after another beside the most that came up at once."""
 WITHIN_SECONDS = 300.0
-REQUESTS = "dra_api_requests_total{"
-SLICE_EVENTS = 'dra_watch_events_total{novelty="news",resource="resourceslices"}'
+REQUESTS = "dra_scheduler_api_requests_total{"
+SLICE_EVENTS = 'dra_scheduler_watch_events_total{novelty="news",resource="resourceslices"}'
 SHOWN = 0.05
 """Of fewer requests a node nothing is said."""
 TARGET_CPU = 30.0

@@ -7,7 +7,7 @@ from dra_binder.allocations import devices_of
 from dra_binder.binder import Binder, Ending
 from dra_binder.settings import BinderSettings
 from dra_binder.sweep import sweep
-from dra_binder.testing.faults import Crash, Rule
+from dra_binder.testing.faults import Crash, FaultRule
 from dra_binder.testing.ports import InMemoryReport, InMemoryView, in_memory_ports
 from dra_binder.testing.server import InMemoryServer
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
@@ -97,7 +97,7 @@ def bind_request(
 class World:
     """An API server in memory and the binder process that runs against it."""
 
-    def __init__(self, *rules: Rule, lag: float = 0.0) -> None:
+    def __init__(self, *rules: FaultRule, lag: float = 0.0) -> None:
         self.server = InMemoryServer(*rules)
         self.report = InMemoryReport()
         self.settings = BinderSettings()

@@ -165,8 +165,8 @@ def wait_for_rest(world: World, scheduler: RunningOperator, binder: RunningOpera
     def unrest() -> str:
         counts = {
             "API": devices_taken(world.mirror),
-            "ledger": scheduler.metric("dra_devices_held"),
-            "binder": binder.metric("dra_devices_taken"),
+            "ledger": scheduler.metric('dra_scheduler_devices{state="reserved"}'),
+            "binder": binder.metric('dra_scheduler_devices{state="allocated"}'),
         }
         differences = [] if len(set(counts.values())) == 1 else [f"devices taken: {counts}"]
         return "\n".join(leftovers(world.mirror, world.namespace) + differences)

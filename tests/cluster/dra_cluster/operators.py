@@ -172,7 +172,9 @@ class RunningOperator:
 
     def _has_seen(self, one: Json) -> bool:
         resource = f"{one['kind'].lower()}{'es' if one['kind'].endswith('s') else 's'}"
-        return self.metric(f'dra_watch_version{{resource="{resource}"}}') >= int(one["metadata"]["resourceVersion"])
+        return self.metric(f'dra_scheduler_watch_version{{resource="{resource}"}}') >= int(
+            one["metadata"]["resourceVersion"]
+        )
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -177,7 +177,7 @@ def looks_twice(scheduler: RunningOperator, pool: Json) -> None:
     """Waits until a scheduler knows the NodePool as it is here, and has looked after nodes twice since."""
 
     def looks() -> float:
-        return scheduler.metric("dra_disruption_seconds_count")
+        return scheduler.metric("dra_scheduler_disruption_seconds_count")
 
     scheduler.wait_seen(pool)
     before = looks()

@@ -5,7 +5,7 @@ from dra_kube.errors import ApiError, ConflictError, MissingError, ThrottledErro
 from dra_operating.api import ApiInMemory, Fault
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
-from dra_operator.api.events import AT_ONCE, MAX_WAITING, PER_SECOND, Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import AT_ONCE, MAX_WAITING, PER_SECOND, EventMessage, EventType, Recorder, Regarding
 from dra_scheduling.testing import node, pod
 
 EVENTS = "/api/v1/namespaces/default/events"
@@ -15,10 +15,10 @@ def notice(
     message: str = "no room",
     *,
     name: str = "p",
-    severity: Severity = Severity.WARNING,
+    severity: EventType = EventType.WARNING,
     reason: str = "FailedScheduling",
-) -> Notice:
-    return Notice(regarding=Regarding.of(pod(name)), severity=severity, reason=reason, message=message)
+) -> EventMessage:
+    return EventMessage(regarding=Regarding.of(pod(name)), severity=severity, reason=reason, message=message)
 
 
 class World:
@@ -31,7 +31,7 @@ class World:
     async def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
 
-    async def tell(self, *notices: Notice) -> None:
+    async def tell(self, *notices: EventMessage) -> None:
         for one in notices:
             self.recorder.tell(one)
         await run_briefly(self.recorder.run())
@@ -88,7 +88,7 @@ async def test_an_event_that_has_expired_is_begun_anew(world: World) -> None:
 
 
 async def test_events_of_a_node_are_in_the_default_namespace(world: World) -> None:
-    await world.tell(Notice(regarding=Regarding.of(node("n")), severity=Severity.NORMAL, reason="R", message=""))
+    await world.tell(EventMessage(regarding=Regarding.of(node("n")), severity=EventType.NORMAL, reason="R", message=""))
 
     (event,) = world.events()
     assert event["metadata"]["namespace"] == "default"
@@ -105,8 +105,8 @@ async def test_an_event_that_is_refused_is_dropped_and_the_next_written(world: W
 
 
 async def test_many_pods_that_are_bound_cost_nobody_the_reason_why_another_waits(world: World) -> None:
-    bound = [notice(name=f"bound-{number}", reason="Scheduled", severity=Severity.NORMAL) for number in range(1_000)]
-    waiting = notice(name="waiting", reason="BindingConditionsPending", severity=Severity.NORMAL)
+    bound = [notice(name=f"bound-{number}", reason="Scheduled", severity=EventType.NORMAL) for number in range(1_000)]
+    waiting = notice(name="waiting", reason="BindingConditionsPending", severity=EventType.NORMAL)
     await world.tell(*bound, waiting)
 
     assert world.count("Scheduled") == AT_ONCE

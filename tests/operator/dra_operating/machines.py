@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from dra_kube.api import Json
 from dra_kube.errors import ApiError, ConflictError, MissingError
 from dra_operating.loop import running, settle
-from dra_operator.api.events import Notice, Recorder
+from dra_operator.api.events import EventMessage, Recorder
 from dra_operator.api.leases import Leadership
 from dra_operator.pacing import timestamp
 from dra_operator.roles.kwok.role import KwokRole
@@ -136,9 +136,9 @@ class Notices(Recorder):
     """Keeps what is told."""
 
     def __init__(self) -> None:
-        self.told: list[Notice] = []
+        self.told: list[EventMessage] = []
 
-    def tell(self, notice: Notice) -> None:
+    def tell(self, notice: EventMessage) -> None:
         self.told.append(notice)
 
 

@@ -16,7 +16,7 @@ from dra_operator.metrics import BIND_SECONDS, BINDING, BINDS
 from dra_operator.pacing import Clock
 from dra_operator.roles.binder.concurrency import Slot, Slots
 from dra_operator.roles.binder.view import ClusterView
-from dra_operator.roles.binder.wakeups import Changes
+from dra_operator.roles.binder.wakeups import ChangeHub
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
@@ -49,7 +49,7 @@ class Binding:
         self,
         carrier: Carrier,
         view: ClusterView,
-        changes: Changes,
+        changes: ChangeHub,
         *,
         concurrency: int,
         may_write: Callable[[], bool],

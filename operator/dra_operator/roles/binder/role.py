@@ -13,14 +13,14 @@ from dra_binder.undo import Leftover
 from dra_kube.api import Api, RetryingApi
 from dra_kube.errors import ThrottledError
 from dra_kube.retry import Backoff, RetryPolicy
-from dra_operator.api.events import BIND_FAILED, Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import BIND_FAILED, EventMessage, EventType, Recorder, Regarding
 from dra_operator.api.leases import Leadership
 from dra_operator.pacing import LevelGate, timestamp
 from dra_operator.roles.binder.binding import Binding
 from dra_operator.roles.binder.concurrency import Slot
 from dra_operator.roles.binder.ports import KubeBindRequests, KubeClaims, KubePods
 from dra_operator.roles.binder.view import ClusterView
-from dra_operator.roles.binder.wakeups import Changes, SlotChanges
+from dra_operator.roles.binder.wakeups import ChangeHub, SlotChanges
 from dra_operator.settings import Settings
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.pods import Pod
@@ -65,20 +65,20 @@ class EventReport:
         """Report that the pod is bound to its node."""
         # Word for word what kube-scheduler writes: people and tools look for it.
         message = f"Successfully assigned {pod.key} to {request.spec.selected_node}"
-        self._tell(pod, Severity.NORMAL, SCHEDULED, message)
+        self._tell(pod, EventType.NORMAL, SCHEDULED, message)
 
     def waiting(self, request: BindRequest, pod: Pod, reason: str) -> None:
         """Tell what has to be made ready first."""
         message = f"Binding to {request.spec.selected_node}: {reason}"
-        self._tell(pod, Severity.NORMAL, BINDING_CONDITIONS_PENDING, message)
+        self._tell(pod, EventType.NORMAL, BINDING_CONDITIONS_PENDING, message)
 
     def failed(self, request: BindRequest, pod: Pod, reason: str) -> None:
         """Tell why the pod is not on its node."""
         message = f"Could not bind to {request.spec.selected_node}: {reason}"
-        self._tell(pod, Severity.WARNING, BIND_FAILED, message)
+        self._tell(pod, EventType.WARNING, BIND_FAILED, message)
 
-    def _tell(self, pod: Pod, severity: Severity, reason: str, message: str) -> None:
-        notice = Notice(regarding=Regarding.of(pod), severity=severity, reason=reason, message=message)
+    def _tell(self, pod: Pod, severity: EventType, reason: str, message: str) -> None:
+        notice = EventMessage(regarding=Regarding.of(pod), severity=severity, reason=reason, message=message)
         self._recorder.tell(notice)
 
 
@@ -118,7 +118,7 @@ class BinderRole:
         gate: LevelGate,
     ) -> None:
         self._leadership = leadership
-        changes = Changes()
+        changes = ChangeHub()
 
         def ports(slot: Slot) -> Ports:
             patient = RetryingApi(api, PATIENCE, slot.sleep)

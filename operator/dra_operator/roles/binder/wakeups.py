@@ -9,7 +9,7 @@ from dra_operator.roles.binder.concurrency import Slot
 from dra_scheduling.model.ids import ObjectKey
 
 
-class Change:
+class SlotChange:
     """`dra_binder.ports.Change`. A bind that waits gives its slot to others."""
 
     __slots__ = ("_happened", "_slot", "_waiting")
@@ -37,7 +37,7 @@ class Change:
                 self._waiting.discard(task)
 
 
-class Changes:
+class ChangeHub:
     """Wakes the binds that wait for a change of some objects; told of every object that changes."""
 
     def __init__(self) -> None:
@@ -55,13 +55,13 @@ class Changes:
             happened.set()
 
     @contextmanager
-    def of(self, keys: Iterable[ObjectKey], slot: Slot) -> Iterator[Change]:
+    def of(self, keys: Iterable[ObjectKey], slot: Slot) -> Iterator[SlotChange]:
         """Notice, for as long as the context lasts, what changes in objects of these names."""
         names, happened = frozenset(keys), asyncio.Event()
         for key in names:
             self._happened.setdefault(key, set()).add(happened)
         try:
-            yield Change(happened, self._waiting, slot)
+            yield SlotChange(happened, self._waiting, slot)
         finally:
             for key in names:
                 self._happened[key].discard(happened)
@@ -74,10 +74,10 @@ class SlotChanges:
 
     __slots__ = ("_changes", "_slot")
 
-    def __init__(self, changes: Changes, slot: Slot) -> None:
+    def __init__(self, changes: ChangeHub, slot: Slot) -> None:
         self._changes = changes
         self._slot = slot
 
-    def of(self, keys: Iterable[ObjectKey]) -> AbstractContextManager[Change]:
+    def of(self, keys: Iterable[ObjectKey]) -> AbstractContextManager[SlotChange]:
         """Notice, for as long as the context lasts, what changes in objects of these names."""
         return self._changes.of(keys, self._slot)

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from dra_operator.kinds import NODES
 from dra_operator.roles.kwok.behaviour import Behaviour, Pauses
-from dra_operator.roles.kwok.instances import Catalogue
+from dra_operator.roles.kwok.instances import LaunchableTypes
 from dra_operator.roles.kwok.node_index import NodeIndex
 from dra_operator.roles.kwok.pools import Publish, Withdraw, next_change, wanted
-from dra_operator.roles.kwok.writer import Writer
+from dra_operator.roles.kwok.writer import KwokWriter
 from dra_operator.watch.freshness import BEHIND_SECONDS, Freshness
 
 
@@ -17,7 +17,7 @@ class Drivers:
     __slots__ = ("_catalogue", "_freshness", "_index", "_pauses", "_writer")
 
     def __init__(
-        self, writer: Writer, *, index: NodeIndex, catalogue: Catalogue, pauses: Pauses, freshness: Freshness
+        self, writer: KwokWriter, *, index: NodeIndex, catalogue: LaunchableTypes, pauses: Pauses, freshness: Freshness
     ) -> None:
         self._freshness = freshness
         self._writer = writer

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from dra_kube.errors import ApiError, MissingError
 from dra_operator.logs import log
-from dra_operator.roles.kwok.writer import Writer
+from dra_operator.roles.kwok.writer import KwokWriter
 
 SLOTS = 15
 TICK_SECONDS = 1.0
@@ -20,7 +20,7 @@ class Heartbeats:
 
     __slots__ = ("_index", "_new", "_next", "_slots", "_uids", "_writer")
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: KwokWriter) -> None:
         self._writer = writer
         self._uids: dict[str, str] = {}
         self._slots: tuple[dict[str, None], ...] = tuple({} for _ in range(SLOTS))

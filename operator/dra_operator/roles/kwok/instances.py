@@ -9,7 +9,7 @@ FINALIZER = "dra-scheduler.dev/instance"
 """On NodeClaims that have a machine, or are about to: it is taken away before they go."""
 
 
-class Catalogue:
+class LaunchableTypes:
     """The InstanceTypes that are sound, each made ready once."""
 
     __slots__ = ("_features", "_types")

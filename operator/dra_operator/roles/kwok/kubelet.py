@@ -1,9 +1,9 @@
 """The kubelets of made-up nodes: pods run, end after the time that they say, and go when they are deleted."""
 
-from dra_operator.api.events import Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import EventMessage, EventType, Recorder, Regarding
 from dra_operator.roles.kwok.behaviour import RUNS_FOR, Behaviour, Pauses, seconds_in
 from dra_operator.roles.kwok.objects import running_status, succeeded_status
-from dra_operator.roles.kwok.writer import Writer
+from dra_operator.roles.kwok.writer import KwokWriter
 from dra_scheduling.model.pods import Node, Pod
 
 BAD_ANNOTATION = "BadAnnotation"
@@ -17,7 +17,7 @@ class Kubelet:
 
     __slots__ = ("_pauses", "_recorder", "_usual_seconds", "_writer")
 
-    def __init__(self, writer: Writer, *, pauses: Pauses, recorder: Recorder, usual_seconds: float) -> None:
+    def __init__(self, writer: KwokWriter, *, pauses: Pauses, recorder: Recorder, usual_seconds: float) -> None:
         self._writer = writer
         self._pauses = pauses
         self._recorder = recorder
@@ -57,6 +57,6 @@ class Kubelet:
             message = f"{RUNS_FOR}={text}: {error}"
             regarding = Regarding.of(pod)
             self._recorder.tell(
-                Notice(regarding=regarding, severity=Severity.WARNING, reason=BAD_ANNOTATION, message=message)
+                EventMessage(regarding=regarding, severity=EventType.WARNING, reason=BAD_ANNOTATION, message=message)
             )
             return None

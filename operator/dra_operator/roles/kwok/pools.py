@@ -36,7 +36,7 @@ class Withdraw(msgspec.Struct, frozen=True):
     slice: ResourceSlice
 
 
-class Wanted(msgspec.Struct, frozen=True, eq=False):
+class WantedPool(msgspec.Struct, frozen=True, eq=False):
     """The slices of a pool on any node, and a text that tells this content from others."""
 
     specs: tuple[ResourceSliceSpec, ...] = ()
@@ -44,21 +44,21 @@ class Wanted(msgspec.Struct, frozen=True, eq=False):
     withdrawals: str = ""
 
 
-NOTHING = Wanted()
+NOTHING = WantedPool()
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def wanted(expanded: Expanded, driver: str, faults: PoolFaults) -> Wanted:
+def wanted(expanded: Expanded, driver: str, faults: PoolFaults) -> WantedPool:
     """Return what the driver publishes on nodes of a type."""
     if faults.is_unpublished:
         return NOTHING
     slices = expanded.slices_for_node(SOME_NODE, node_uid="")
     specs = _faulty(tuple(one.spec for one in slices if one.spec.driver == driver), faults)
     written = msgspec.json.encode((specs, faults.restarts), enc_hook=str, order="sorted")
-    return Wanted(specs, hashlib.sha256(written).hexdigest()[:16], faults.withdrawals)
+    return WantedPool(specs, hashlib.sha256(written).hexdigest()[:16], faults.withdrawals)
 
 
-def next_change(wish: Wanted, node: Node, found: Iterable[ResourceSlice]) -> Publish | Withdraw | None:
+def next_change(wish: WantedPool, node: Node, found: Iterable[ResourceSlice]) -> Publish | Withdraw | None:
     """Return the next write of a pool on a node, for the slices of it that are there; None where none is due."""
     there = {one.metadata.name: one for one in sorted(found, key=lambda one: one.metadata.name)}
     gone = next((one for one in there.values() if not wish.specs or _is_of_former_life(one, wish, node)), None)
@@ -81,12 +81,12 @@ def is_made_up(value: ResourceSlice) -> bool:
     return CONTENT in value.metadata.annotations
 
 
-def _is_of_former_life(one: ResourceSlice, wish: Wanted, node: Node) -> bool:
+def _is_of_former_life(one: ResourceSlice, wish: WantedPool, node: Node) -> bool:
     is_of_node = any(owner.uid == node.metadata.uid for owner in one.metadata.owner_references)
     return not is_of_node or one.metadata.annotations.get(WITHDRAWALS, "") != wish.withdrawals
 
 
-def _on(node: Node, number: int, spec: ResourceSliceSpec, wish: Wanted, generation: int) -> ResourceSlice:
+def _on(node: Node, number: int, spec: ResourceSliceSpec, wish: WantedPool, generation: int) -> ResourceSlice:
     notes = {CONTENT: wish.content} | ({WITHDRAWALS: wish.withdrawals} if wish.withdrawals else {})
     owner = OwnerReference(api_version="v1", kind="Node", name=node.name, uid=node.metadata.uid, controller=True)
     metadata = ObjectMeta(name=f"{node.name}-{spec.driver}-{number}", annotations=notes, owner_references=(owner,))

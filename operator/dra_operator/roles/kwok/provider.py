@@ -1,14 +1,14 @@
 """Machines for NodeClaims: launched, up as nodes, and gone again. Each look takes the next step that the API shows."""
 
-from dra_operator.api.events import Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import EventMessage, EventType, Recorder, Regarding
 from dra_operator.kinds import INSTANCE_TYPES, PODS
 from dra_operator.logs import log
 from dra_operator.roles.kwok.behaviour import Behaviour, Pauses
-from dra_operator.roles.kwok.instances import FINALIZER, Catalogue, is_decided
+from dra_operator.roles.kwok.instances import FINALIZER, LaunchableTypes, is_decided
 from dra_operator.roles.kwok.node_index import NodeIndex
 from dra_operator.roles.kwok.objects import condition_status, launched_status
 from dra_operator.roles.kwok.pools import Withdraw
-from dra_operator.roles.kwok.writer import Writer
+from dra_operator.roles.kwok.writer import KwokWriter
 from dra_operator.watch.freshness import BEHIND_SECONDS, Freshness, on_node
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -30,17 +30,17 @@ def may_be_removed(claim: NodeClaim) -> bool:
     return claim.metadata.is_deleting and drained is not None and drained.is_true
 
 
-class Provider:
+class FakeProvider:
     """What a cloud does. `look` returns after how many seconds to look again, 0 if only news can change anything."""
 
     __slots__ = ("_catalogue", "_freshness", "_index", "_pauses", "_recorder", "_writer")
 
     def __init__(
         self,
-        writer: Writer,
+        writer: KwokWriter,
         *,
         index: NodeIndex,
-        catalogue: Catalogue,
+        catalogue: LaunchableTypes,
         pauses: Pauses,
         recorder: Recorder,
         freshness: Freshness,
@@ -153,5 +153,5 @@ class Provider:
         return 0.0
 
     def _tell(self, claim: NodeClaim, reason: str, message: str) -> None:
-        notice = Notice(regarding=Regarding.of(claim), severity=Severity.WARNING, reason=reason, message=message)
+        notice = EventMessage(regarding=Regarding.of(claim), severity=EventType.WARNING, reason=reason, message=message)
         self._recorder.tell(notice)

@@ -6,16 +6,16 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from dra_kube.api import Api
-from dra_operator.api.events import Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import EventMessage, EventType, Recorder, Regarding
 from dra_operator.api.leases import Leadership
 from dra_operator.roles.kwok.behaviour import Behaviour, Pauses, behaviour_of, usual
 from dra_operator.roles.kwok.drivers import Drivers
 from dra_operator.roles.kwok.heartbeats import Heartbeats
-from dra_operator.roles.kwok.instances import Catalogue
+from dra_operator.roles.kwok.instances import LaunchableTypes
 from dra_operator.roles.kwok.kubelet import BAD_ANNOTATION, Kubelet
 from dra_operator.roles.kwok.node_index import NodeIndex
-from dra_operator.roles.kwok.provider import Provider, may_be_removed
-from dra_operator.roles.kwok.writer import Writer
+from dra_operator.roles.kwok.provider import FakeProvider, may_be_removed
+from dra_operator.roles.kwok.writer import KwokWriter
 from dra_operator.settings import Settings
 from dra_operator.watch.cache import Cache
 from dra_operator.watch.freshness import Freshness
@@ -32,7 +32,7 @@ from dra_scheduling.wire import KubernetesObject
 WORKERS = 16
 
 
-class Subject(Enum):
+class KwokSubject(Enum):
     """What is looked at: a NodeClaim, the pool of a driver on a node, or a pod of a namespace."""
 
     CLAIM = auto()
@@ -40,10 +40,10 @@ class Subject(Enum):
     POD = auto()
 
 
-class Task(NamedTuple):
+class KwokTask(NamedTuple):
     """One thing to look at. `part` is the driver or the namespace."""
 
-    subject: Subject
+    subject: KwokSubject
     name: str
     part: str = ""
 
@@ -60,17 +60,17 @@ class KwokRole:
         self._leadership = leadership
         self._behaviours: dict[str, Behaviour] = {}
         self._index = index = NodeIndex(cache)
-        self._catalogue = catalogue = Catalogue(settings.feature_gates)
+        self._catalogue = catalogue = LaunchableTypes(settings.feature_gates)
         self._pauses = pauses = Pauses(time.monotonic)
-        writer = Writer(api, settings.feature_gates)
+        writer = KwokWriter(api, settings.feature_gates)
         freshness = Freshness(api, cache)
-        self._provider = Provider(
+        self._provider = FakeProvider(
             writer, index=index, catalogue=catalogue, pauses=pauses, recorder=recorder, freshness=freshness
         )
         self._drivers = Drivers(writer, index=index, catalogue=catalogue, pauses=pauses, freshness=freshness)
         self._kubelet = Kubelet(writer, pauses=pauses, recorder=recorder, usual_seconds=settings.kwok_pod_seconds)
         self._heartbeats = Heartbeats(writer)
-        self._queue: WorkQueue[Task] = WorkQueue("kwok")
+        self._queue: WorkQueue[KwokTask] = WorkQueue("kwok")
 
     def changed(self, value: KubernetesObject) -> None:
         """Have everything looked at that the object concerns."""
@@ -131,21 +131,21 @@ class KwokRole:
         self._heartbeats.clear()
         await self._queue.finish(seconds)
 
-    async def _look(self, task: Task) -> None:
+    async def _look(self, task: KwokTask) -> None:
         if not self._leadership.is_leading:
             return
         pause = await self._step(task)
         if pause:
             self._queue.add_in(task, pause)
 
-    async def _step(self, task: Task) -> float:
-        if task.subject is Subject.POD:
+    async def _step(self, task: KwokTask) -> float:
+        if task.subject is KwokSubject.POD:
             pod = self._index.pod(ObjectKey(task.part, task.name))
             node = None if pod is None else self._index.node(pod.spec.node_name)
             if pod is None or node is None:
                 return 0.0
             return await self._kubelet.look(pod, node, self._behaviour(node.name))
-        if task.subject is Subject.POOL:
+        if task.subject is KwokSubject.POOL:
             return await self._drivers.look(task.name, task.part, self._behaviour(task.name))
         claim = self._index.claim(task.name)
         if claim is None:
@@ -157,7 +157,7 @@ class KwokRole:
     def _claim_changed(self, claim: NodeClaim) -> None:
         if not is_own(claim):
             return
-        self._queue.add(Task(Subject.CLAIM, claim.name))
+        self._queue.add(KwokTask(KwokSubject.CLAIM, claim.name))
         behaviour, problems = behaviour_of(claim.metadata.annotations, self._usual)
         if self._behaviours.get(claim.name) == behaviour:
             return
@@ -165,23 +165,23 @@ class KwokRole:
         self._node_changed(claim.name)
         if problems:
             self._recorder.tell(
-                Notice(
+                EventMessage(
                     regarding=Regarding.of(claim),
-                    severity=Severity.WARNING,
+                    severity=EventType.WARNING,
                     reason=BAD_ANNOTATION,
                     message="; ".join(problems),
                 )
             )
 
     def _claim_gone(self, claim: NodeClaim) -> None:
-        self._queue.forget(Task(Subject.CLAIM, claim.name))
+        self._queue.forget(KwokTask(KwokSubject.CLAIM, claim.name))
         self._provider.forget(claim)
         self._behaviours.pop(claim.name, None)
         self._heartbeats.drop(claim.name)
 
     def _node_changed(self, name: str) -> None:
         """Have everything looked at that is about a node, whether it has come, gone, or changed."""
-        self._queue.add(Task(Subject.CLAIM, name))
+        self._queue.add(KwokTask(KwokSubject.CLAIM, name))
         claim, node = self._index.claim(name), self._index.node(name)
         is_dead = claim is None or may_be_removed(claim) or "heartbeat" in self._behaviour(name).never
         if node is None or is_dead or not self._leadership.is_leading:
@@ -189,7 +189,7 @@ class KwokRole:
         else:
             self._heartbeats.add(name, node.metadata.uid)
         for driver in self._drivers.of(name):
-            self._queue.add(Task(Subject.POOL, name, driver))
+            self._queue.add(KwokTask(KwokSubject.POOL, name, driver))
         for pod in self._index.pods(name) if node is not None else ():
             self._pod_concerned(pod)
 
@@ -201,7 +201,7 @@ class KwokRole:
     def _pool_concerned(self, value: ResourceSlice) -> None:
         name = value.spec.node_name
         if name and (self._index.claim(name) is not None or self._index.slices(name)):
-            self._queue.add(Task(Subject.POOL, name, value.spec.driver))
+            self._queue.add(KwokTask(KwokSubject.POOL, name, value.spec.driver))
 
     def _pod_concerned(self, pod: Pod) -> None:
         is_done = pod.is_finished and not pod.metadata.is_deleting
@@ -212,5 +212,5 @@ class KwokRole:
         return self._behaviours.get(name, self._usual)
 
 
-def _task_of(pod: Pod) -> Task:
-    return Task(Subject.POD, pod.metadata.name, pod.metadata.namespace)
+def _task_of(pod: Pod) -> KwokTask:
+    return KwokTask(KwokSubject.POD, pod.metadata.name, pod.metadata.namespace)

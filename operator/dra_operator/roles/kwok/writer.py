@@ -18,7 +18,7 @@ from dra_scheduling.wire import KubernetesObject, write
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases"
 
 
-class Writer:
+class KwokWriter:
     """Every method raises `ApiError`."""
 
     __slots__ = ("_api", "_features")

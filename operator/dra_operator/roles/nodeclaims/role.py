@@ -14,7 +14,7 @@ from dra_operator.roles.nodeclaims.claim_index import ClaimIndex
 from dra_operator.roles.nodeclaims.pod_events import PodEvents
 from dra_operator.roles.nodeclaims.stepping import Stepper, is_cache_current, is_irreversible
 from dra_operator.roles.nodeclaims.unusable import Unusable
-from dra_operator.roles.nodeclaims.writer import Writer
+from dra_operator.roles.nodeclaims.writer import StepWriter
 from dra_operator.settings import NodeClaimsMode, Settings
 from dra_operator.watch.cache import Cache
 from dra_operator.watch.freshness import BEHIND_SECONDS, Freshness
@@ -61,7 +61,11 @@ class Task(NamedTuple):
     name: str
 
 
-SUBJECTS: dict[Kind, Subject] = {NodeClaim: Subject.CLAIM, NodePool: Subject.POOL, InstanceType: Subject.TYPE}
+SUBJECTS: dict[Kind, Subject] = {
+    NodeClaim: Subject.CLAIM,
+    NodePool: Subject.POOL,
+    InstanceType: Subject.TYPE,
+}
 
 
 class NodeClaimsRole:
@@ -79,7 +83,7 @@ class NodeClaimsRole:
         )
         self._cache = cache
         self._leadership = leadership
-        self._writer = Writer(api, time.monotonic)
+        self._writer = StepWriter(api, time.monotonic)
         self._index = ClaimIndex(cache, settings.feature_gates)
         self._pod_events = PodEvents(time.time)
         self._queue: WorkQueue[Task] = WorkQueue("nodeclaims")
@@ -147,7 +151,11 @@ class NodeClaimsRole:
         self._queue.clear()
         if not self._leadership.is_leading:
             return
-        for kind, subject in ((NodeClaim, Subject.CLAIM), (NodePool, Subject.POOL), (InstanceType, Subject.TYPE)):
+        for kind, subject in (
+            (NodeClaim, Subject.CLAIM),
+            (NodePool, Subject.POOL),
+            (InstanceType, Subject.TYPE),
+        ):
             for value in self._cache.values(kind):
                 self._queue.add(Task(subject, value.metadata.name))
         for task in self._unusable:

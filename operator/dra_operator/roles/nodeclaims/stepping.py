@@ -9,12 +9,12 @@ from http import HTTPStatus
 
 from dra_kube.api import Json
 from dra_kube.errors import ApiError
-from dra_operator.api.events import Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import EventMessage, EventType, Recorder, Regarding
 from dra_operator.kinds import INSTANCE_TYPES, NODES, PODS, SLICES
 from dra_operator.logs import log
 from dra_operator.metrics import NODECLAIM_STEPS
 from dra_operator.pacing import Clock
-from dra_operator.roles.nodeclaims.writer import Blocked, Writer
+from dra_operator.roles.nodeclaims.writer import Blocked, StepWriter
 from dra_operator.watch.freshness import Freshness, on_node
 from dra_scheduling.basics.times import seconds_of
 from dra_scheduling.model.instancetypes import InstanceType
@@ -43,7 +43,7 @@ _log = log("nodeclaims")
 class Stepper:
     """Steps as requests and Events."""
 
-    def __init__(self, writer: Writer, recorder: Recorder, clock: Clock) -> None:
+    def __init__(self, writer: StepWriter, recorder: Recorder, clock: Clock) -> None:
         self._clock = clock
         self._writer = writer
         self._recorder = recorder
@@ -121,9 +121,9 @@ class Stepper:
         self._tell(value, notice)
 
     def _tell(self, value: KubernetesObject, notice: Told) -> None:
-        severity = Severity.WARNING if notice.is_warning else Severity.NORMAL
+        severity = EventType.WARNING if notice.is_warning else EventType.NORMAL
         self._recorder.tell(
-            Notice(regarding=Regarding.of(value), severity=severity, reason=notice.reason, message=notice.message)
+            EventMessage(regarding=Regarding.of(value), severity=severity, reason=notice.reason, message=notice.message)
         )
 
 

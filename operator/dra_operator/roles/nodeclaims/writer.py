@@ -43,7 +43,7 @@ class Blocked(msgspec.Struct, frozen=True):
     until: float
 
 
-class Writer:
+class StepWriter:
     """Requests about NodeClaims, their nodes and pods. Every method raises `ApiError`."""
 
     __slots__ = ("_api", "_blocked", "_clock")

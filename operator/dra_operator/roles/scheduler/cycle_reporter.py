@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dra_operator.logs import log
 from dra_operator.metrics import (
     CYCLE_SECONDS,
-    DEVICES_HELD,
+    DEVICES,
     DISRUPTION_SECONDS,
     DISRUPTIONS,
     IN_FLIGHT,
@@ -62,7 +62,7 @@ class MetricsReporter(SilentReporter):
 
 def measure(backlog: Backlog) -> None:
     """Set the figures of /metrics to what is true now."""
-    DEVICES_HELD.set(backlog.devices)
+    DEVICES.labels("reserved").set(backlog.devices)
     QUEUE.labels("ready").set(backlog.ready)
     QUEUE.labels("waiting").set(backlog.waiting)
     QUEUE.labels("held").set(backlog.held)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dra_kube.api import MERGE_PATCH, Api, Json
 from dra_kube.errors import ApiError, ConflictError, MissingError
-from dra_operator.api.events import Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import EventMessage, EventType, Recorder, Regarding
 from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
 from dra_operator.logs import log
 from dra_operator.roles.scheduler.write_results import result_of
@@ -89,15 +89,15 @@ class DisruptionWriter:
                 await self._create(claim)
             case MarkNodeClaim(claim=claim, record=record, notice=notice):
                 await self._annotate(claim, {DISRUPTION: record.text})
-                self._tell(claim, Severity.NORMAL, DISRUPTING, notice)
+                self._tell(claim, EventType.NORMAL, DISRUPTING, notice)
             case AbandonDecision(claim=claim, retry_after=until, notice=notice):
                 await self._annotate(claim, {DISRUPTION: None, RETRY_AFTER: until})
-                self._tell(claim, Severity.WARNING, GIVEN_UP, f"stays after all: {notice}")
+                self._tell(claim, EventType.WARNING, GIVEN_UP, f"stays after all: {notice}")
             case Remove(claim=claim, reason=reason, notice=notice):
                 await self._delete(claim)
-                self._tell(claim, Severity.NORMAL, DISRUPTED, f"is deleted ({reason}): {notice}")
+                self._tell(claim, EventType.NORMAL, DISRUPTED, f"is deleted ({reason}): {notice}")
             case Stay(claim=claim, notice=notice):
-                self._tell(claim, Severity.NORMAL, UNCONSOLIDATABLE, f"stays: {notice}")
+                self._tell(claim, EventType.NORMAL, UNCONSOLIDATABLE, f"stays: {notice}")
             case Close(node=node, uid=uid):
                 await self._taint(node, uid, is_closed=True)
             case Reopen(node=node, uid=uid):
@@ -146,9 +146,9 @@ class DisruptionWriter:
         body: Json = {"metadata": guard, "spec": {"taints": taints}}
         self._api.learn(await self._api.request("PATCH", path, body, content_type=MERGE_PATCH))
 
-    def _tell(self, claim: NodeClaim, severity: Severity, reason: str, message: str) -> None:
+    def _tell(self, claim: NodeClaim, severity: EventType, reason: str, message: str) -> None:
         self._recorder.tell(
-            Notice(regarding=Regarding.of(claim), severity=severity, reason=reason, message=f"Node {message}")
+            EventMessage(regarding=Regarding.of(claim), severity=severity, reason=reason, message=f"Node {message}")
         )
 
 

@@ -1,4 +1,4 @@
-"""Writes orders down: NodeClaims that plans want made, and those that are to take more pods."""
+"""Writes the NodeClaims that plans create, and nominates further pods to those that are there."""
 
 import asyncio
 from collections.abc import Callable
@@ -89,9 +89,9 @@ class NodeClaimWriter:
         try:
             await self._api.request("DELETE", NODE_CLAIMS.object_path(_key(double)), body)
         except ApiError as error:
-            line.warning("could not take back a NodeClaim whose pods wait for another one", error=str(error))
+            line.warning("could not delete a duplicate NodeClaim", error=str(error))
         else:
-            line.warning("took back a NodeClaim whose pods wait for another one")
+            line.warning("deleted a duplicate NodeClaim")
 
     def _is_wanted(self, order: NodeClaimOrder) -> bool:
         """Whether this replica is still the one to write, and one of the pods still there."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dra_kube.api import STRATEGIC_PATCH, Api, Json
 from dra_kube.errors import ApiError, ConflictError, MissingError
 from dra_kube.retry import Backoff
-from dra_operator.api.events import Notice, Recorder, Regarding, Severity
+from dra_operator.api.events import EventMessage, EventType, Recorder, Regarding
 from dra_operator.kinds import PODS
 from dra_operator.logs import log
 from dra_operator.metrics import PENDING
@@ -64,7 +64,7 @@ class _Told:
         self.has_event_to_come = False
 
 
-class PodStatus:
+class PodStatusWriter:
     """Tells pods why they wait. Everything here runs on the event loop."""
 
     def __init__(
@@ -102,9 +102,9 @@ class PodStatus:
         # What the condition says already, an earlier process has told.
         if outcome.message != told.nominated and not self._says_so(told):
             self._recorder.tell(
-                Notice(
+                EventMessage(
                     regarding=Regarding.of(outcome.pod),
-                    severity=Severity.NORMAL,
+                    severity=EventType.NORMAL,
                     reason=NOMINATED,
                     message=outcome.message,
                 )
@@ -180,7 +180,9 @@ class PodStatus:
         told.events += 1
         told.event_after = now + EVENT_PAUSES.pause(told.events)
         self._recorder.tell(
-            Notice(regarding=Regarding.of(told.pod), severity=Severity.WARNING, reason=reason, message=told.message)
+            EventMessage(
+                regarding=Regarding.of(told.pod), severity=EventType.WARNING, reason=reason, message=told.message
+            )
         )
 
     def _present(self, told: _Told) -> PodCondition | None:

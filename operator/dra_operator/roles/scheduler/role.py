@@ -16,7 +16,7 @@ from dra_operator.roles.scheduler.bindrequest_writer import BindRequestWriter, R
 from dra_operator.roles.scheduler.cycle_reporter import MetricsReporter
 from dra_operator.roles.scheduler.disruption_writer import DisruptionWriter
 from dra_operator.roles.scheduler.nodeclaim_writer import NodeClaimWriter, OrderReports
-from dra_operator.roles.scheduler.pod_status import PodStatus
+from dra_operator.roles.scheduler.pod_status import PodStatusWriter
 from dra_operator.roles.scheduler.recordings import RecordingFiles
 from dra_operator.roles.scheduler.scheduling_thread import Calls, Level, SchedulingThread, Stop
 from dra_operator.settings import NodeClaimsMode, Settings
@@ -86,7 +86,7 @@ class SchedulerRole:
                 failed=lambda error: self._call(failed, f"the scheduling thread ended: {error!r}"),
             ),
         )
-        self._status = PodStatus(api, recorder, cache, clock=clock, may_write=lambda: leadership.is_leading)
+        self._status = PodStatusWriter(api, recorder, cache, clock=clock, may_write=lambda: leadership.is_leading)
         self._writer = BindRequestWriter(
             api,
             cache,

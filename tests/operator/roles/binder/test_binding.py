@@ -14,7 +14,7 @@ from dra_operating.objects import at, bind_request, held_claim
 from dra_operator.roles.binder.binding import SUSPICION_SECONDS, Binding
 from dra_operator.roles.binder.concurrency import Slot
 from dra_operator.roles.binder.view import ClusterView
-from dra_operator.roles.binder.wakeups import Changes
+from dra_operator.roles.binder.wakeups import ChangeHub
 from dra_operator.watch.cache import Cache
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
 from dra_scheduling.model.ids import ObjectKey
@@ -57,7 +57,7 @@ class World:
         self.clock = ManualClock()
         self.may_write = True
         self.view = ClusterView(self.cache, scheduler_name="dra-scheduler", progress=lambda: 0, clock=self.clock)
-        self.changes = Changes()
+        self.changes = ChangeHub()
         self.binding = Binding(
             self.carrier,
             self.view,

@@ -2,7 +2,7 @@ import asyncio
 
 from dra_operating.loop import settle
 from dra_operator.roles.binder.concurrency import Slot, Slots
-from dra_operator.roles.binder.wakeups import Changes
+from dra_operator.roles.binder.wakeups import ChangeHub
 from dra_scheduling.model.ids import ObjectKey
 
 OURS, OTHERS = ObjectKey("default", "ours"), ObjectKey("default", "others")
@@ -10,7 +10,7 @@ ENDLESS = 3_600.0
 
 
 async def wait_once(
-    changes: Changes, *keys: ObjectKey, seconds: float | None = ENDLESS, slot: Slot | None = None
+    changes: ChangeHub, *keys: ObjectKey, seconds: float | None = ENDLESS, slot: Slot | None = None
 ) -> None:
     with changes.of(keys, slot or Slot()) as change:
         change.clear()
@@ -18,7 +18,7 @@ async def wait_once(
 
 
 async def test_who_waits_is_woken_by_a_change_of_any_of_its_objects() -> None:
-    changes = Changes()
+    changes = ChangeHub()
     waits = asyncio.create_task(wait_once(changes, ObjectKey("default", "first"), OURS))
     await settle()
 
@@ -29,7 +29,7 @@ async def test_who_waits_is_woken_by_a_change_of_any_of_its_objects() -> None:
 
 
 async def test_changes_of_others_wake_nobody() -> None:
-    changes = Changes()
+    changes = ChangeHub()
     waits = asyncio.create_task(wait_once(changes, OURS))
     await settle()
 
@@ -41,7 +41,7 @@ async def test_changes_of_others_wake_nobody() -> None:
 
 
 async def test_several_may_wait_for_the_same_object() -> None:
-    changes = Changes()
+    changes = ChangeHub()
     waits = [asyncio.create_task(wait_once(changes, OURS, seconds=None)) for _ in range(2)]
     await settle()
 
@@ -52,7 +52,7 @@ async def test_several_may_wait_for_the_same_object() -> None:
 
 
 async def test_a_change_between_a_look_and_the_wait_is_not_missed() -> None:
-    changes = Changes()
+    changes = ChangeHub()
     with changes.of([OURS], Slot()) as change:
         change.clear()
         changes.changed(OURS)
@@ -61,7 +61,7 @@ async def test_a_change_between_a_look_and_the_wait_is_not_missed() -> None:
 
 
 async def test_a_change_before_the_look_is_no_news() -> None:
-    changes = Changes()
+    changes = ChangeHub()
     with changes.of([OURS], Slot()) as change:
         changes.changed(OURS)
         change.clear()
@@ -74,11 +74,11 @@ async def test_a_change_before_the_look_is_no_news() -> None:
 
 
 async def test_a_wait_ends_when_its_time_is_up() -> None:
-    await wait_once(Changes(), OURS, seconds=0.01)
+    await wait_once(ChangeHub(), OURS, seconds=0.01)
 
 
 async def test_who_waits_gives_its_slot_to_another() -> None:
-    changes, slots = Changes(), Slots(1)
+    changes, slots = ChangeHub(), Slots(1)
 
     async def bind() -> None:
         async with slots.taken() as slot:
@@ -95,7 +95,7 @@ async def test_who_waits_gives_its_slot_to_another() -> None:
 
 
 async def test_it_is_known_who_waits() -> None:
-    changes = Changes()
+    changes = ChangeHub()
     waits = asyncio.create_task(wait_once(changes, OURS))
     await settle()
 

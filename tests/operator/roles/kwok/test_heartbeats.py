@@ -6,7 +6,7 @@ from dra_kube.errors import ApiError, UnclearError
 from dra_operating.loop import settle
 from dra_operating.machines import LEASES, NODES, Machines, Server, writes_to
 from dra_operator.roles.kwok.heartbeats import SLOTS, Heartbeats
-from dra_operator.roles.kwok.writer import Writer
+from dra_operator.roles.kwok.writer import KwokWriter
 
 MANY = 4 * SLOTS
 
@@ -25,7 +25,7 @@ async def renewed(server: Server, heartbeats: Heartbeats) -> set[str]:
 
 async def test_a_new_node_is_alive_at_the_next_tick() -> None:
     server = Server()
-    heartbeats = Heartbeats(Writer(server))
+    heartbeats = Heartbeats(KwokWriter(server))
     heartbeats.add("n", "uid-of-n")
     await heartbeats.tick()
 
@@ -36,7 +36,7 @@ async def test_a_new_node_is_alive_at_the_next_tick() -> None:
 
 async def test_renewals_are_spread_over_the_wheel() -> None:
     server = Server()
-    heartbeats = Heartbeats(Writer(server))
+    heartbeats = Heartbeats(KwokWriter(server))
     for name in nodes(MANY):
         heartbeats.add(name, "uid")
     await heartbeats.tick()
@@ -49,7 +49,7 @@ async def test_renewals_are_spread_over_the_wheel() -> None:
 async def test_a_renewal_that_failed_is_tried_again_at_the_next_tick() -> None:
     server = Server()
     server.before = writes_to("PATCH", UnclearError("patch", 500))
-    heartbeats = Heartbeats(Writer(server))
+    heartbeats = Heartbeats(KwokWriter(server))
     heartbeats.add("n", "uid")
     await heartbeats.tick()
 
@@ -59,7 +59,7 @@ async def test_a_renewal_that_failed_is_tried_again_at_the_next_tick() -> None:
 
 async def test_a_node_that_is_gone_is_not_renewed() -> None:
     server = Server()
-    heartbeats = Heartbeats(Writer(server))
+    heartbeats = Heartbeats(KwokWriter(server))
     heartbeats.add("n", "uid")
     heartbeats.drop("n")
 
@@ -69,7 +69,7 @@ async def test_a_node_that_is_gone_is_not_renewed() -> None:
 
 async def test_a_node_that_dies_while_its_lease_is_renewed_gets_none_again() -> None:
     server = Server()
-    heartbeats = Heartbeats(Writer(server))
+    heartbeats = Heartbeats(KwokWriter(server))
     heartbeats.add("n", "uid")
 
     def dies(method: str, _: str) -> ApiError | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from dra_operator.roles.kwok.instances import Catalogue
+from dra_operator.roles.kwok.instances import LaunchableTypes
 from dra_operator.roles.kwok.objects import address, node_of
 from dra_scheduling.basics.features import DEFAULT_FEATURES, NODE_ALLOCATABLE, Features
 from dra_scheduling.model.instancetypes import InstanceType
@@ -23,8 +23,8 @@ TYPES: Mapping[str, Mapping[str, object]] = {
 }
 
 
-def catalogue() -> Catalogue:
-    found = Catalogue(DEFAULT_FEATURES)
+def catalogue() -> LaunchableTypes:
+    found = LaunchableTypes(DEFAULT_FEATURES)
     for name, spec in TYPES.items():
         labels = {"dra-scheduler.dev/node-class": "another"} if name == "elsewhere" else {}
         body = {"metadata": {"name": name, "labels": labels}, "spec": {"capacity": {"cpu": 8}, **spec}}

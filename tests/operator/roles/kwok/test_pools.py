@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dra_operator.roles.kwok.behaviour import PREFIX, Behaviour, PoolFaults, behaviour_of
-from dra_operator.roles.kwok.pools import CONTENT, NOTHING, Publish, Wanted, Withdraw, next_change, wanted
+from dra_operator.roles.kwok.pools import CONTENT, NOTHING, Publish, WantedPool, Withdraw, next_change, wanted
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.instancetypes import DeviceGroup, InstanceDevices, InstanceOffering, InstanceType
@@ -38,7 +38,7 @@ def with_settings(**settings: str) -> Behaviour:
     return behaviour
 
 
-def writes(wish: Wanted, there: dict[str, ResourceSlice]) -> Iterator[tuple[str, int, int]]:
+def writes(wish: WantedPool, there: dict[str, ResourceSlice]) -> Iterator[tuple[str, int, int]]:
     """Carries out every write, and yields what it was, the generation, and how many slices are there after it."""
     while (change := next_change(wish, NODE, there.values())) is not None:
         name = change.slice.metadata.name
@@ -50,13 +50,13 @@ def writes(wish: Wanted, there: dict[str, ResourceSlice]) -> Iterator[tuple[str,
         yield type(change).__name__, change.slice.spec.pool.generation, len(there)
 
 
-def published(wish: Wanted) -> dict[str, ResourceSlice]:
+def published(wish: WantedPool) -> dict[str, ResourceSlice]:
     there: dict[str, ResourceSlice] = {}
     assert list(writes(wish, there)) == [("Publish", 1, number + 1) for number in range(len(there))]
     return there
 
 
-def shape(wish: Wanted) -> Shape:
+def shape(wish: WantedPool) -> Shape:
     """The count that each slice says and the number of its devices."""
     return [(one.pool.resource_slice_count, len(one.devices)) for one in wish.specs]
 
@@ -169,7 +169,7 @@ WISHES = st.builds(
 
 @given(st.lists(st.tuples(WISHES, st.integers(0, 4)), max_size=4), WISHES)
 def test_a_pool_gets_there_from_any_state_and_its_newest_generation_is_always_of_one_content(
-    interrupted: list[tuple[Wanted, int]], wish: Wanted
+    interrupted: list[tuple[WantedPool, int]], wish: WantedPool
 ) -> None:
     there: dict[str, ResourceSlice] = {}
     for earlier, count in [*interrupted, (wish, 20)]:

@@ -6,9 +6,9 @@ from dra_kube.api import Json
 from dra_kube.errors import ApiError, ThrottledError
 from dra_operating.clock import ManualClock
 from dra_operating.requests import RequestsInMemory
-from dra_operator.api.events import Notice, Recorder
+from dra_operator.api.events import EventMessage, Recorder
 from dra_operator.roles.nodeclaims.stepping import RECHECK_SECONDS, Stepper
-from dra_operator.roles.nodeclaims.writer import Writer
+from dra_operator.roles.nodeclaims.writer import StepWriter
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClassRef
 from dra_scheduling.nodeclaims import ChangeNode, Delete, Evict, Wait
@@ -27,7 +27,7 @@ class Telling(Recorder):
     def __init__(self) -> None:
         self.told: list[tuple[str, str, str]] = []
 
-    def tell(self, notice: Notice) -> None:
+    def tell(self, notice: EventMessage) -> None:
         self.told.append((notice.regarding.kind, notice.reason, notice.message))
 
 
@@ -38,7 +38,7 @@ class Desk:
         self.server = RequestsInMemory()
         self.recorder = Telling()
         clock = ManualClock()
-        self.stepper = Stepper(Writer(self.server, clock), self.recorder, clock)
+        self.stepper = Stepper(StepWriter(self.server, clock), self.recorder, clock)
         reference = NodeClassRef("dra-scheduler.dev", "InstanceType", "default")
         spec = NodeClaimSpec(node_class_ref=reference, requirements=())
         self.claim = NodeClaim(metadata=ObjectMeta(name="c1", uid="uid-c1", resource_version="1"), spec=spec)

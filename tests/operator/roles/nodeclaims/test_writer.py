@@ -5,7 +5,7 @@ from dra_kube.api import Json
 from dra_kube.errors import ApiError, ConflictError, ThrottledError, UnclearError
 from dra_operating.clock import ManualClock
 from dra_operating.requests import RequestsInMemory
-from dra_operator.roles.nodeclaims.writer import Blocked, Writer
+from dra_operator.roles.nodeclaims.writer import Blocked, StepWriter
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.instancetypes import Failure, InstanceType
@@ -55,7 +55,7 @@ def claim(server: RequestsInMemory) -> NodeClaim:
 async def test_a_node_keeps_what_others_have_put_on_it(server: RequestsInMemory) -> None:
     node(server, labels={"theirs": "x"}, ownerReferences=[{"uid": "u", "name": "o"}])
 
-    assert await Writer(server, ManualClock()).change_node(REGISTRATION)
+    assert await StepWriter(server, ManualClock()).change_node(REGISTRATION)
     after = server.objects[NODE]
     assert after["spec"]["taints"] == [TAINT, {"key": "example.com/new", "effect": "NoSchedule"}]
     assert after["metadata"]["labels"] == {"theirs": "x", "a": "b"}
@@ -64,17 +64,17 @@ async def test_a_node_keeps_what_others_have_put_on_it(server: RequestsInMemory)
 
 async def test_a_node_that_has_it_all_is_not_written(server: RequestsInMemory) -> None:
     node(server)
-    await Writer(server, ManualClock()).change_node(REGISTRATION)
+    await StepWriter(server, ManualClock()).change_node(REGISTRATION)
     before = len(server.calls)
 
-    assert not await Writer(server, ManualClock()).change_node(REGISTRATION)
+    assert not await StepWriter(server, ManualClock()).change_node(REGISTRATION)
     assert len(server.calls) == before
 
 
 async def test_another_node_of_that_name_is_left_alone(server: RequestsInMemory) -> None:
     node(server, uid="another")
 
-    assert not await Writer(server, ManualClock()).change_node(REGISTRATION)
+    assert not await StepWriter(server, ManualClock()).change_node(REGISTRATION)
     assert server.calls == []
 
 
@@ -83,13 +83,13 @@ async def test_conditions_are_written_whole_and_under_their_version(server: Requ
     said = Condition(type="Initialized", reason="R", last_transition_time="2026-01-01T00:00:00Z")
     time = "2026-01-01T00:00:01Z"
     step = ChangeStatus(status=NodeClaimStatus(node_name="n1", conditions=(said,), last_pod_event_time=time))
-    await Writer(server, ManualClock()).change_status(value, step)
+    await StepWriter(server, ManualClock()).change_status(value, step)
 
     (shown,) = server.objects[CLAIM]["status"]["conditions"]
     assert (shown["status"], shown["lastTransitionTime"]) == ("Unknown", "2026-01-01T00:00:00Z")
     assert server.objects[CLAIM]["status"]["lastPodEventTime"] == time
     with pytest.raises(ConflictError):
-        await Writer(server, ManualClock()).change_status(value, step)
+        await StepWriter(server, ManualClock()).change_status(value, step)
 
 
 @pytest.mark.parametrize(("is_held", "expected"), [(True, ["other", "karpenter.sh/termination"]), (False, ["other"])])
@@ -98,15 +98,15 @@ async def test_of_the_finalizers_only_ours_comes_and_goes(
     is_held: bool,  # noqa: FBT001
     expected: list[str],
 ) -> None:
-    await Writer(server, ManualClock()).hold(claim(server), is_held=is_held)
+    await StepWriter(server, ManualClock()).hold(claim(server), is_held=is_held)
 
     assert server.objects[CLAIM]["metadata"]["finalizers"] == expected
 
 
 async def test_a_claim_that_is_gone_need_not_be_deleted(server: RequestsInMemory) -> None:
     value = claim(server)
-    await Writer(server, ManualClock()).delete(value)
-    await Writer(server, ManualClock()).delete(value)
+    await StepWriter(server, ManualClock()).delete(value)
+    await StepWriter(server, ManualClock()).delete(value)
 
     assert server.objects == {}
 
@@ -116,7 +116,7 @@ async def test_a_claim_that_has_changed_meanwhile_is_not_deleted(server: Request
     server.put(CLAIM, {**write(value), "metadata": {"name": "c1", "uid": "uid-c1", "resourceVersion": "2"}})
 
     with pytest.raises(ConflictError):
-        await Writer(server, ManualClock()).delete(value)
+        await StepWriter(server, ManualClock()).delete(value)
     assert CLAIM in server.objects
 
 
@@ -129,7 +129,7 @@ async def test_a_pause_that_is_over_is_taken_out(server: RequestsInMemory) -> No
     value = read_as(InstanceType, server.objects[path])
 
     step = ChangeType(name="t", failure=Failure.DEVICES, failures=0, retry_after="")
-    writer = Writer(server, ManualClock())
+    writer = StepWriter(server, ManualClock())
 
     await writer.change_type(value, step)
     assert server.objects[path]["status"] == {"deviceFailures": 0, **rests}
@@ -147,7 +147,9 @@ async def test_a_pool_no_longer_shows_what_it_has_no_more(server: RequestsInMemo
     server.put(path, {"metadata": meta, "spec": {"template": template}, "status": status})
     value = read_as(NodePool, server.objects[path])
 
-    await Writer(server, ManualClock()).show_pool(value, NodePoolStatus(resources=quantities({"cpu": "2"}), nodes=1))
+    await StepWriter(server, ManualClock()).show_pool(
+        value, NodePoolStatus(resources=quantities({"cpu": "2"}), nodes=1)
+    )
 
     assert server.objects[path]["status"] == {"resources": {"cpu": "2"}, "nodes": 1, "conditions": []}
 
@@ -159,7 +161,7 @@ async def test_a_pod_that_may_not_go_is_asked_again_after_a_growing_pause(
     clock = ManualClock()
     server.put(POD, {"metadata": {"name": "p", "uid": pod("p").metadata.uid}})
     server.refusals[f"{POD}/eviction"] = error
-    writer = Writer(server, clock)
+    writer = StepWriter(server, clock)
 
     def until(found: Blocked | None) -> float:
         return -1.0 if found is None else found.until - 1_000.0
@@ -178,6 +180,6 @@ async def test_a_pod_that_may_not_go_is_asked_again_after_a_growing_pause(
 async def test_a_pod_of_the_same_name_is_neither_evicted_nor_deleted(server: RequestsInMemory) -> None:
     server.put(POD, {"metadata": {"name": "p", "uid": "another"}})
 
-    assert await Writer(server, ManualClock()).evict(pod("p")) is None
-    await Writer(server, ManualClock()).end(pod("p"))
+    assert await StepWriter(server, ManualClock()).evict(pod("p")) is None
+    await StepWriter(server, ManualClock()).end(pod("p"))
     assert POD in server.objects

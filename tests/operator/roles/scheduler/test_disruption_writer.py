@@ -11,7 +11,7 @@ from dra_kube.api import Json
 from dra_kube.errors import ConflictError, MissingError, UnclearError
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
-from dra_operator.api.events import Notice, Recorder, Severity
+from dra_operator.api.events import EventMessage, EventType, Recorder
 from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
 from dra_operator.roles.scheduler.disruption_writer import DisruptionWriter
 from dra_operator.watch.cache import Cache
@@ -109,9 +109,9 @@ class Listener(Recorder):
     def __init__(self) -> None:
         super().__init__(ApiInMemory(), "tester", ManualClock())
         self.told: list[tuple[str, str, str]] = []
-        self.severities: list[Severity] = []
+        self.severities: list[EventType] = []
 
-    def tell(self, notice: Notice) -> None:
+    def tell(self, notice: EventMessage) -> None:
         self.severities.append(notice.severity)
         self.told.append((notice.regarding.name, notice.reason, notice.message))
 
@@ -356,7 +356,7 @@ async def test_people_are_told_once_why_a_node_stays(world: World) -> None:
 
     sentence = "Node stays: it has the annotation karpenter.sh/do-not-disrupt"
     assert world.recorder.told == [("claim-a", "Unconsolidatable", sentence)]
-    assert world.recorder.severities == [Severity.NORMAL]
+    assert world.recorder.severities == [EventType.NORMAL]
     assert world.server.writes == []
 
 

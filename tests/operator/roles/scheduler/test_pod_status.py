@@ -8,7 +8,7 @@ from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
 from dra_operating.objects import at, raw
 from dra_operator.api.events import Recorder
-from dra_operator.roles.scheduler.pod_status import PASSING_SECONDS, PodStatus
+from dra_operator.roles.scheduler.pod_status import PASSING_SECONDS, PodStatusWriter
 from dra_operator.watch.cache import Cache
 from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason
 from dra_scheduling.model.pods import Pod, PodCondition
@@ -44,7 +44,9 @@ class World:
         self.cache = Cache()
         self.may_write = True
         self.recorder = Recorder(self.api, "tester", self.clock)
-        self.status = PodStatus(self.api, self.recorder, self.cache, clock=self.clock, may_write=lambda: self.may_write)
+        self.status = PodStatusWriter(
+            self.api, self.recorder, self.cache, clock=self.clock, may_write=lambda: self.may_write
+        )
         self.show(pod("p"))
 
     def show(self, value: Pod) -> None:

@@ -93,4 +93,7 @@ def test_the_figures_follow_the_news_where_there_is_nothing_to_decide() -> None:
     with Scheduling() as scheduling:
         scheduling.thread.changed(allocated(claim("c", request()), DeviceID("d", "n1", "gpu-0")))
 
-        wait_until(lambda: REGISTRY.get_sample_value("dra_devices_held") == 1, "the ledger's figure to follow")
+        wait_until(
+            lambda: REGISTRY.get_sample_value("dra_scheduler_devices", {"state": "reserved"}) == 1,
+            "the ledger's figure to follow",
+        )
