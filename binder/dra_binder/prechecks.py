@@ -7,6 +7,7 @@ from dra_binder.conflicts import drawn
 from dra_binder.plan import Plan, RegularClaim, standing, unknown_request
 from dra_binder.ports import Presence, View
 from dra_binder.stops import GiveUp, Retry
+from dra_scheduling.extended_resources.resource_names import is_extended_name
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import (
     EXTENDED_CLAIM_ANNOTATION,
@@ -14,8 +15,10 @@ from dra_scheduling.model.claims import (
     AllocationResult,
     ResourceClaim,
 )
+from dra_scheduling.model.fractions import FRACTION_TYPES, INSTEAD, fraction_problem
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pod_claim_names import claim_keys
+from dra_scheduling.model.pods import Node
 
 
 def refusal(
@@ -26,8 +29,15 @@ def refusal(
     `claims` are the regular claims as the server holds them. Allocations that are there already were checked when they
     were written, so only the node has to match.
     """
-    if view.node(plan.node) is None:
+    fraction = _fraction(request, plan)
+    if fraction is not None:
+        return fraction
+    node = view.node(plan.node)
+    if node is None:
         return Retry(f"node {plan.node} does not exist")
+    unserved = _unserved(plan, node)
+    if unserved is not None:
+        return unserved
     for regular in plan.regular:
         refused = unusable(regular, claims[regular.key], plan)
         if refused is not None:
@@ -106,6 +116,31 @@ def special_claims(plan: Plan, view: View) -> tuple[ResourceClaim, ...]:
             key=lambda claim: (claim.metadata.name != named, claim.metadata.creation_timestamp, claim.metadata.name),
         )
     )
+
+
+def _fraction(request: BindRequest, plan: Plan) -> GiveUp | None:
+    kind = request.spec.received_resource_type
+    if kind in FRACTION_TYPES:
+        return GiveUp(f"receivedResourceType {kind} is not supported: {INSTEAD}")
+    problem = fraction_problem(plan.pod)
+    return GiveUp(f"pod {plan.pod.key}: {problem}") if problem is not None else None
+
+
+def _unserved(plan: Plan, node: Node) -> GiveUp | None:
+    """Return the first extended resource of a container that kubelet would not find, and refuse the pod for."""
+    mappings = plan.extended.container_mappings if plan.extended is not None else ()
+    served = {(mapping.container_name, mapping.resource_name) for mapping in mappings}
+    for container in (*plan.pod.spec.init_containers, *plan.pod.spec.containers):
+        for name, asked in sorted((container.resources.requests | container.resources.limits).items()):
+            if not is_extended_name(name) or not asked.nano or (container.name, name) in served:
+                continue
+            offered = node.status.allocatable.get(name)
+            if offered is None or not offered.nano:
+                return GiveUp(
+                    f"container {container.name} wants {name}, which node {plan.node} does not have, "
+                    "and the BindRequest has no claim for it"
+                )
+    return None
 
 
 def _mismatch(regular: RegularClaim, claim: ResourceClaim) -> GiveUp | None:

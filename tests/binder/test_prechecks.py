@@ -15,7 +15,7 @@ from dra_scheduling.model.bindrequests import (
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Node
-from dra_scheduling.testing import allocated, claim, node, pod, request, templated_pod
+from dra_scheduling.testing import allocated, claim, container, node, pod, request, templated_pod
 
 ONE_EXTENDED = special("gpu-1")
 FORMER = OwnerReference(api_version="v1", kind="Pod", name=POD, uid="of a former pod", controller=True)
@@ -109,6 +109,66 @@ async def test_a_request_that_the_claim_never_made_is_refused(world: World) -> N
     reason = await refuse(world, world.server.put(msgspec.structs.replace(value, spec=spec)))
 
     assert "for request 'nic'" in reason
+
+
+def asking(world: World, **annotations: str) -> BindRequest:
+    """A BindRequest without devices, of a pod that wants an extended resource."""
+    owner = pod(POD, container(requests={"example.com/gpu": "1"}, limits={"example.com/gpu": "1"}))
+    metadata = msgspec.structs.replace(owner.metadata, annotations=annotations)
+    return world.server.put(bind_request(world.server.put(msgspec.structs.replace(owner, metadata=metadata))))
+
+
+async def test_an_extended_resource_that_neither_node_nor_claim_has_is_refused(world: World) -> None:
+    assert "wants example.com/gpu, which node n1 does not have" in await refuse(world, asking(world))
+
+
+async def test_an_extended_resource_of_which_the_node_offers_none_is_refused(world: World) -> None:
+    world.server.put(node(NODE, allocatable={"example.com/gpu": "0"}))
+
+    assert "wants example.com/gpu, which node n1 does not have" in await refuse(world, asking(world))
+
+
+async def test_an_extended_resource_of_the_node_is_no_reason_to_refuse(world: World) -> None:
+    world.server.put(node(NODE, allocatable={"example.com/gpu": "1"}))
+
+    assert await world.run(asking(world)) == Bound(NODE)
+
+
+async def test_an_extended_resource_of_the_claim_is_no_reason_to_refuse(world: World) -> None:
+    value = asking(world)
+    spec = msgspec.structs.replace(value.spec, extended_resource_claim_allocation=ONE_EXTENDED)
+
+    assert await world.run(world.server.put(msgspec.structs.replace(value, spec=spec))) == Bound(NODE)
+
+
+async def test_the_claim_has_to_serve_the_container_that_asks(world: World) -> None:
+    value = asking(world)
+    mapping = msgspec.structs.replace(ONE_EXTENDED.container_mappings[0], container_name="other")
+    spec = msgspec.structs.replace(value.spec, **extended(container_mappings=(mapping,)))
+
+    assert "container main wants" in await refuse(world, world.server.put(msgspec.structs.replace(value, spec=spec)))
+
+
+@pytest.mark.parametrize("annotation", ["gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"])
+async def test_a_pod_that_asks_for_a_fraction_is_refused_with_the_way_that_exists(
+    world: World, annotation: str
+) -> None:
+    reason = await refuse(world, asking(world, **{annotation: "1"}))
+
+    assert annotation in reason
+    assert "consumable capacity" in reason
+    assert "partition" in reason
+
+
+@pytest.mark.parametrize("kind", ["Fraction", "MigInstance"])
+async def test_a_bind_request_of_a_fraction_is_refused_with_the_way_that_exists(world: World, kind: str) -> None:
+    value = world.add_extended()
+    spec = msgspec.structs.replace(value.spec, received_resource_type=kind)
+
+    reason = await refuse(world, world.server.put(msgspec.structs.replace(value, spec=spec)))
+
+    assert f"receivedResourceType {kind} is not supported" in reason
+    assert "consumable capacity" in reason
 
 
 async def test_devices_that_another_claim_holds_are_refused(world: World) -> None:

@@ -56,6 +56,19 @@ def test_a_pod_without_claims_waits_for_nothing() -> None:
     assert resolved(pod("p")) == ResolvedClaims()
 
 
+@pytest.mark.parametrize("annotation", ["gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"])
+def test_a_pod_that_asks_for_a_fraction_is_told_the_way_that_exists(annotation: str) -> None:
+    value = pod("p")
+    metadata = msgspec.structs.replace(value.metadata, annotations={annotation: "1"})
+
+    refusal = refused(resolved(msgspec.structs.replace(value, metadata=metadata)))
+
+    assert refusal.reason == "FractionNotSupported"
+    assert annotation in refusal.message
+    assert "consumable capacity" in refusal.message
+    assert "partition" in refusal.message
+
+
 def test_a_claim_named_by_the_pod_is_to_be_allocated() -> None:
     shared = claim("shared", request())
     (item,) = usable(resolved(SHARED, shared)).unallocated

@@ -81,3 +81,15 @@ def test_more_than_any_node_or_type_has_is_never_served(items: tuple[Json, ...],
 )
 def test_what_something_could_serve_is_no_finding(items: tuple[Json, ...], world: Json) -> None:
     assert findings(*items, **world) == []
+
+
+@pytest.mark.parametrize("annotation", ["gpu-fraction", "gpu-memory", "gpu-fraction-num-devices"])
+def test_a_pod_that_asks_for_a_fraction_is_wrong(annotation: str) -> None:
+    asking = pod(1)
+    asking["metadata"]["annotations"] = {annotation: "1"}
+
+    found = findings(device_class(), node("dra"), piece("dra", 4), asking)
+
+    (fault,) = (one for one in found if annotation in one)
+    assert fault.startswith("error Pod default/p $.metadata.annotations:")
+    assert "consumable capacity" in fault

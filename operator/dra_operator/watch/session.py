@@ -21,11 +21,13 @@ from dra_kube.resources import Resource
 from dra_operator.kinds import BY_PATH
 from dra_operator.logs import log
 from dra_operator.metrics import WATCH_EVENTS
+from dra_operator.watch.tuning import SILENT_SECONDS
 from dra_operator.watch.watches import Watch, Watches
 
 ERROR = b'{"type":"ERROR"'
 BOOKMARK = b'{"type":"BOOKMARK"'
 GONE = b'"code":410'
+GONE_LINE = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
 VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 # What Kopf would answer by stopping the operator, a reconnection mends; not in a tight loop though.
 ERROR_PAUSE = 1.0
@@ -72,10 +74,23 @@ class _Response(aiohttp.ClientResponse):
         if self.status == HTTPStatus.NOT_FOUND and self.url.path in BY_PATH:
             # The CustomResourceDefinition was taken away, and may come back: Kopf would stop, but waits for a server.
             raise aiohttp.ClientConnectionError(f"{self.url.path} is not served")
+        if self.status == HTTPStatus.GONE and self.url.path in BY_PATH:
+            return self._expired()
         watch = self._watch()
         if watch is not None and "watch" in self.url.query:
-            watch.spoke()
             self.content = _Stream(self.content, watch)  # type: ignore[assignment]
+            if watch.opened(SILENT_SECONDS):
+                _log.warning("a watch says nothing, its kind is listed anew", kind=watch.resource.plural)
+                self.content = _Expired(self.content)  # type: ignore[assignment]
+        return self
+
+    def _expired(self) -> aiohttp.ClientResponse:
+        """Let Kopf list anew: as a status, 410 would end the process, and only in the stream it would not."""
+        if "watch" not in self.url.query:
+            raise aiohttp.ClientConnectionError(f"the list of {self.url.path} has expired")
+        _log.warning("the server refused a watch as too old", path=self.url.path)
+        self.status = HTTPStatus.OK
+        self.content = _Expired(self.content)  # type: ignore[assignment]
         return self
 
     async def json(self, **options: Any) -> Any:  # noqa: ANN401  the signature of aiohttp
@@ -101,6 +116,20 @@ class _Response(aiohttp.ClientResponse):
         if resource is None or self.status != HTTPStatus.OK or self.method != "GET":
             return None
         return self.book[resource.kind]
+
+
+class _Expired:
+    """The body of a watch that cannot go on from its version, whatever the server sends."""
+
+    def __init__(self, stream: object) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the stream has
+        return getattr(self._stream, name)
+
+    async def iter_chunked(self, _: int) -> AsyncIterator[bytes]:
+        await asyncio.sleep(ERROR_PAUSE)
+        yield GONE_LINE
 
 
 class _Stream:

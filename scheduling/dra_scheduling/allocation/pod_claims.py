@@ -7,6 +7,7 @@ import msgspec
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.basics.requirements import matches
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
+from dra_scheduling.model.fractions import fraction_problem
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.namespaces import ADMIN_ACCESS_LABEL, Namespace
 from dra_scheduling.model.pod_claim_names import claim_key, claim_names
@@ -48,6 +49,9 @@ def resolve(
     `allocation_of` and `consumers_of` (pod uids) tell what unfinished BindRequests and plans give to a claim: an
     allocation on its way counts like a written one, with its node selector, and so do its consumers.
     """
+    problem = fraction_problem(pod)
+    if problem is not None:
+        return _waiting("FractionNotSupported", problem)
     resolved: list[PodClaim] = []
     for entry in pod.spec.resource_claims:
         claim = _claim_behind(pod, entry, claim_of)

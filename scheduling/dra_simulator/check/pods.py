@@ -8,6 +8,7 @@ from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.extended_resources.device_plugin_or_dra import extended_names
 from dra_scheduling.extended_resources.special_claim import over_limit_everywhere
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
+from dra_scheduling.model.fractions import fraction_problem
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.wire import KubernetesObject
@@ -41,6 +42,9 @@ def pod_remarks(pod: Pod, around: Surroundings) -> Remarks:
             if name and (kind, ObjectKey(pod.metadata.namespace, name)) not in around.claims:
                 message = f"expected a {kind} of the input, got {name}"
                 yield warning(f"$.spec.resourceClaims[{number}].{field}", message)
+    fraction = fraction_problem(pod)
+    if fraction is not None:
+        yield error("$.metadata.annotations", fraction)
     names = extended_names(pod_requests(pod))
     if names:
         yield from _unserved(names, around)

@@ -182,6 +182,48 @@ async def test_the_end_of_a_version_is_passed_on(world: World) -> None:
     assert await world.watch() == gone
 
 
+async def test_a_watch_that_is_refused_as_too_old_ends_as_one_whose_version_is(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "ERROR_PAUSE", 0)
+    world.status = 410
+    world.chunks = [b'{"kind":"Status","code":410}']
+
+    assert b'"type":"ERROR"' in (answer := await world.watch())
+    assert json.loads(answer)["object"]["code"] == 410
+
+
+async def test_a_list_that_has_expired_is_a_connection_that_broke(world: World) -> None:
+    world.status = 410
+    world.pages[""] = {"kind": "Status", "code": 410}
+
+    with pytest.raises(aiohttp.ClientConnectionError, match="expired"):
+        await world.list()
+
+
+async def test_that_a_watch_is_accepted_is_no_word_of_it(world: World) -> None:
+    world.clock.advance(100)
+
+    await world.watch()
+
+    assert "pods" in world.watches.silent(60)
+
+
+async def test_after_a_mute_watch_the_kind_is_listed_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "ERROR_PAUSE", 0)
+    await world.watch()
+    world.clock.advance(31)
+
+    assert b'"code":410' in await world.watch()
+
+    world.pages[""] = {"metadata": {"resourceVersion": "7"}, "items": []}
+    await world.list()
+    assert "pods" in world.watches.silent(60), "a list is no word of a watch"
+    world.chunks = [line("BOOKMARK", 8)]
+    assert await world.watch() == line("BOOKMARK", 8)
+    assert "pods" not in world.watches.silent(60)
+
+
 async def test_any_other_error_is_a_connection_that_broke(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session_module, "ERROR_PAUSE", 0)
     world.chunks = [b'{"type":"ERROR","object":{"kind":"Status","code":500,"message":"etcd is away"}}\n']

@@ -78,6 +78,17 @@ def test_a_version_that_is_too_old(operator: RunningOperator, network: Proxy, pl
     assert_comes_back(place)
 
 
+def test_watches_that_are_refused_as_too_old(operator: RunningOperator, network: Proxy, place: World) -> None:
+    refused = network.disturb(Match(method="GET", path="watch=true"), answer(410), times=0)
+    assert network.end_watches() >= 7
+    refused.wait()
+    time.sleep(5)
+    network.calm()
+
+    assert operator.is_running
+    assert_comes_back(place)
+
+
 def test_a_pod_that_went_while_nobody_watched_has_gone(operator: RunningOperator, network: Proxy, place: World) -> None:
     place.pod("second", from_template("gpu", "gpus"))
     place.bound("second")
