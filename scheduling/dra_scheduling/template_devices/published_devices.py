@@ -16,7 +16,7 @@ Term = tuple[Requirement, ...]
 """What nodes must be like to reach a device; an empty one holds for all."""
 
 
-class DeviceGroup(msgspec.Struct, frozen=True, kw_only=True):
+class ReachableDevices(msgspec.Struct, frozen=True, kw_only=True):
     """Devices of one slice (as bits) that the same nodes reach; none of a slice that only tells what is wrong."""
 
     pool: Pool
@@ -71,7 +71,7 @@ class Published:
                 if pool is not None and not self._counts_beside(sight.piece, stand_in):
                     yield pool, sight.piece
 
-    def spots(self, requirements: Requirements) -> tuple[DeviceGroup, ...]:
+    def spots(self, requirements: Requirements) -> tuple[ReachableDevices, ...]:
         """Return what nodes that do not exist yet could reach."""
         found = (spot for pool in self._index.wide() for spot in self._spots_of(pool))
         return narrowed(found, requirements)
@@ -82,7 +82,7 @@ class Published:
         term = None if placement is None else _term_of(placement)
         return term is not None and requirements.conflict(term) is None
 
-    def lay(self, spots: Iterable[DeviceGroup]) -> tuple[PoolOnNode, ...]:
+    def lay(self, spots: Iterable[ReachableDevices]) -> tuple[PoolOnNode, ...]:
         """Return the pools with the devices of these spots and no others, by driver and pool name."""
         by_pool: dict[PoolKey, tuple[Pool, dict[str, tuple[IndexedSlice, int]]]] = {}
         for spot in spots:
@@ -121,7 +121,7 @@ class Published:
             found = self._on_node[view, stand_in] = self._lay_pool(pool, pieces)
         return found
 
-    def _spots_of(self, pool: Pool) -> Iterator[DeviceGroup]:
+    def _spots_of(self, pool: Pool) -> Iterator[ReachableDevices]:
         current = pool.current.pieces
         # A slice of an older generation shows where a pool is that is not usable yet.
         for piece in pool.pieces() if pool.problem is not None else current.values():
@@ -131,10 +131,10 @@ class Published:
                     term = _term_of(placement)
                     devices = mask if is_current else 0
                     if term is not None and (devices or pool.problem is not None):
-                        yield DeviceGroup(pool=pool, piece=piece, devices=devices, term=term)
+                        yield ReachableDevices(pool=pool, piece=piece, devices=devices, term=term)
 
 
-def narrowed(spots: Iterable[DeviceGroup], requirements: Requirements) -> tuple[DeviceGroup, ...]:
+def narrowed(spots: Iterable[ReachableDevices], requirements: Requirements) -> tuple[ReachableDevices, ...]:
     """Return the spots that nodes with these requirements could reach."""
     verdicts: dict[Term, bool] = {}
     kept = []

@@ -9,7 +9,7 @@ from dra_scheduling.basics.requirements import Requirement, Requirements
 from dra_scheduling.devices import PoolOnNode
 from dra_scheduling.devices.selections import DeviceCriteria
 from dra_scheduling.template_devices.device_host import DeviceHost
-from dra_scheduling.template_devices.published_devices import DeviceGroup, Published, Term, narrowed
+from dra_scheduling.template_devices.published_devices import Published, ReachableDevices, Term, narrowed
 from dra_scheduling.template_devices.reach_boxes import ReachBox, topologies
 from dra_scheduling.template_devices.served_claims import Place, required_by
 
@@ -18,7 +18,7 @@ class Reached(msgspec.Struct, frozen=True, kw_only=True):
     """The published devices that a NodeClaim with these requirements could reach from somewhere."""
 
     requirements: Requirements
-    spots: tuple[DeviceGroup, ...]
+    spots: tuple[ReachableDevices, ...]
 
     def within(self, requirements: Requirements) -> "Reached":
         """Return what is left under narrower requirements."""
@@ -73,7 +73,7 @@ def stages_of(reached: Reached, query: ClaimQuery, published: Published) -> Reac
     return ReachDomains(stages=stages, is_independent=not deciding)
 
 
-def _visible(spots: Iterable[DeviceGroup], topology: ReachBox) -> Iterator[DeviceGroup]:
+def _visible(spots: Iterable[ReachableDevices], topology: ReachBox) -> Iterator[ReachableDevices]:
     """Yield the spots that are reached from everywhere in the box."""
     verdicts: dict[Term, bool] = {}
     for spot in spots:
