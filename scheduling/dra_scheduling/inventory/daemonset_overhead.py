@@ -2,23 +2,28 @@
 
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from dra_scheduling.basics.pod_requests import pod_requests
 from dra_scheduling.basics.requirements import Requirement, Requirements, on_new_nodes
 from dra_scheduling.extended_resources.device_plugin_or_dra import extended_names
 from dra_scheduling.fit.taint_toleration import REFUSING_EFFECTS, is_tolerated
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.node_selectors import Taint
-from dra_scheduling.model.pods import Pod
+from dra_scheduling.model.pods import INITIALIZED_LABEL, REGISTERED_LABEL, Pod
+
+MADE_NODE = Requirements.of_labels({REGISTERED_LABEL: "true", INITIALIZED_LABEL: "true"})
+"""What every made node is labelled with, of which no NodePool speaks; pods are not promised these labels."""
 
 
 def daemons_on(sets: Iterable[DaemonSet], requirements: Requirements, taints: Iterable[Taint]) -> tuple[DaemonSet, ...]:
     """Return the DaemonSets that would run on such a node: those whose node selector and affinity some of them meet."""
+    made = replace(requirements, by_key={**requirements.by_key, **MADE_NODE.by_key})
     refusing = [taint for taint in taints if taint.effect in REFUSING_EFFECTS]
     return tuple(
         daemon
         for daemon in sets
-        if all(is_tolerated(taint, daemon.pod.spec.tolerations) for taint in refusing)
-        and _may_run(daemon.pod, requirements)
+        if all(is_tolerated(taint, daemon.pod.spec.tolerations) for taint in refusing) and _may_run(daemon.pod, made)
     )
 
 

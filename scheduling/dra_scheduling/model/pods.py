@@ -12,6 +12,7 @@ Turn = tuple[int, bool, int, Rank]
 """Priority, whether no node was made for the pod, its place in the plan of that node, and then its rank."""
 NODE_POOL_LABEL = "karpenter.sh/nodepool"
 INITIALIZED_LABEL = "karpenter.sh/initialized"
+REGISTERED_LABEL = "karpenter.sh/registered"
 
 
 class ContainerResourceClaim(Value, frozen=True):

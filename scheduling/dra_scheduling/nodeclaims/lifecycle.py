@@ -17,7 +17,7 @@ from dra_scheduling.model.conditions import Condition, condition_of, with_condit
 from dra_scheduling.model.instancetypes import Failure, InstanceType
 from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.pods import Node
+from dra_scheduling.model.pods import REGISTERED_LABEL, Node
 from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
 from dra_scheduling.nodeclaims.initialization_gate import TIMEOUT, shut_by
 from dra_scheduling.nodeclaims.launch_failures import (
@@ -36,7 +36,6 @@ from dra_scheduling.nodeclaims.lifecycle_names import (
     LAUNCHED,
     READY,
     REGISTERED,
-    REGISTERED_LABEL,
     TERMINATION,
     UNREGISTERED_TAINT,
 )

@@ -19,7 +19,6 @@ DRIFTED = "Drifted"
 CONSOLIDATABLE = "Consolidatable"
 DISRUPTION_REASON = "DisruptionReason"
 
-REGISTERED_LABEL = "karpenter.sh/registered"
 DO_NOT_DISRUPT = "karpenter.sh/do-not-disrupt"
 TERMINATION = "karpenter.sh/termination"
 

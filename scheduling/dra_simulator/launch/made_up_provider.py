@@ -15,11 +15,19 @@ from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.model.pods import INITIALIZED_LABEL, Node, NodeCondition, NodeSpec, NodeStatus, Pod
+from dra_scheduling.model.pods import (
+    INITIALIZED_LABEL,
+    REGISTERED_LABEL,
+    Node,
+    NodeCondition,
+    NodeSpec,
+    NodeStatus,
+    Pod,
+)
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import NodeSlices, shut_by
 from dra_scheduling.nodeclaims.launching import chosen
-from dra_scheduling.nodeclaims.lifecycle_names import INITIALIZED, LAUNCHED, READY, REGISTERED, REGISTERED_LABEL
+from dra_scheduling.nodeclaims.lifecycle_names import INITIALIZED, LAUNCHED, READY, REGISTERED
 from dra_simulator.admission import HOSTNAME
 from dra_simulator.identity import uid_of, with_uid
 from dra_simulator.replicas import DAEMON_TOLERATIONS, pinned
