@@ -210,7 +210,7 @@ class Cluster:
                 self.pools.teach(PoolKey(value.spec.driver, value.spec.pool.name), self.ledger)
                 return self._reach_changed(reach)
             case DeviceTaintRule():
-                return self._reach_changed(self.pools.apply_rule(value))
+                return self._reach_changed(self.pools.apply_rule(value)) | self._templates_tainted()
             case DeviceClass():
                 revision = self.classes.revision
                 self.classes.apply(value)
@@ -220,7 +220,10 @@ class Cluster:
         return self._reach_changed(self.pools.remove(key.name))
 
     def _remove_rule(self, key: ObjectKey) -> ClusterEvent:
-        return self._reach_changed(self.pools.remove_rule(key.name))
+        return self._reach_changed(self.pools.remove_rule(key.name)) | self._templates_tainted()
+
+    def _templates_tainted(self) -> ClusterEvent:
+        return self.inventory.taint(self.pools.rules_for_any_pool)
 
     def _remove_class(self, key: ObjectKey) -> ClusterEvent:
         revision = self.classes.revision

@@ -64,6 +64,12 @@ class PoolIndex:
         before = self._rules.pop(name, None)
         return NO_NODE if before is None else self._follow_rules([before])
 
+    @property
+    def rules_for_any_pool(self) -> tuple[DeviceTaintRule, ...]:
+        """The taint rules that name no pool, by name: they hold for devices that are not published yet, too."""
+        selectors = ((rule, rule.spec.device_selector) for rule in self._rules_in_order())
+        return tuple(rule for rule, selector in selectors if selector is not None and selector.pool is None)
+
     def on_node(self, node: NodePlace) -> tuple[PoolOnNode, ...]:
         """Return the pools that the node reaches, by driver and pool name.
 

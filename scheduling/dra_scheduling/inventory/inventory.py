@@ -17,8 +17,10 @@ from dra_scheduling.inventory.machines import Machine, MachineTable
 from dra_scheduling.inventory.nodepool_templates import PoolTemplate, template_of
 from dra_scheduling.inventory.nodepool_validation import pool_faults
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS, Nominee, nominees_of, nominees_text
+from dra_scheduling.inventory.tainted_devices import TaintedDevices
 from dra_scheduling.model.claims import ResourceClaimTemplate
 from dra_scheduling.model.daemonsets import DaemonSet
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -47,6 +49,7 @@ class Inventory:
         "_pending",
         "_pools",
         "_tables",
+        "_tainted",
         "_templates",
         "_types",
         "claims",
@@ -71,6 +74,7 @@ class Inventory:
         self._pending: dict[str, NodeClaim] = {}
         self._templates: tuple[PoolTemplate, ...] | None = None
         self._tables: dict[str, MachineTable] = {}
+        self._tainted = TaintedDevices()
         self._bindings: AttributeBindings | None = None
         self._offers: frozenset[frozenset[str]] | None = None
 
@@ -109,6 +113,10 @@ class Inventory:
         if kind is NodeClaim:
             return self._remove_claim(key.name)
         return ClusterEvent.NOTHING
+
+    def taint(self, rules: tuple[DeviceTaintRule, ...]) -> ClusterEvent:
+        """Let devices of nodes to come have the taints of these rules; return what kind of pods this could help."""
+        return self._forget_answers() if self._tainted.follow(rules) else ClusterEvent.NOTHING
 
     def assume(self, claim: NodeClaim) -> None:
         """Count a NodeClaim as decided, new or with more nominated pods, until the API shows as much or `forget`."""
@@ -153,7 +161,10 @@ class Inventory:
         found = self._tables.get(template.name)
         if found is None:
             node_class = template.pool.spec.template.spec.node_class_ref.name
-            own = ((machine_of(name, one), template) for name, one in self._of_class(node_class))
+            own = (
+                (machine_of(name, one, self._tainted.of(one.candidate)), template)
+                for name, one in self._of_class(node_class)
+            )
             machines = (self._less_daemons(_with_labels(*each), template) for each in own)
             usable = (one for one in machines if template.requirements.conflict(one.requirements) is None)
             found = self._tables[template.name] = MachineTable(usable)
@@ -323,6 +334,7 @@ class Inventory:
     def _forget_answers(self) -> ClusterEvent:
         self._templates = None
         self._tables.clear()
+        self._tainted.forget()
         self._bindings = None
         self._offers = None
         return ClusterEvent.SUPPLY

@@ -10,8 +10,8 @@ from dra_scheduling.template_devices import DeviceHostType
 from kube_cel.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity
 
 
-def machine_of(instance_type: str, expanded: Expanded) -> Machine:
-    """Return the machine that nodes of the InstanceType of that name will be."""
+def machine_of(instance_type: str, expanded: Expanded, devices: DeviceHostType) -> Machine:
+    """Return the machine, with these devices, that nodes of the InstanceType of that name will be."""
     return Machine(
         name=expanded.name,
         instance_type=instance_type,
@@ -23,7 +23,7 @@ def machine_of(instance_type: str, expanded: Expanded) -> Machine:
         ),
         allocatable=dict(expanded.allocatable.items()),
         capacity=in_base_units(expanded.capacity.items()),
-        devices=expanded.candidate,
+        devices=devices,
         alike=id(expanded.devices),
     )
 

@@ -10,6 +10,7 @@ from dra_scheduling.devices.free_devices import FreeDevices
 from dra_scheduling.devices.generations import Pool
 from dra_scheduling.devices.indexed_slice import IndexedSlice
 from dra_scheduling.model.base import ObjectMeta
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import ResourcePool, ResourceSlice
 from dra_scheduling.template_devices.seen_devices import SeenTemplatePool
@@ -24,21 +25,35 @@ class TemplateDevices:
     not matter. Otherwise it obeys the rules of published slices, so that nothing is promised that cannot be published.
     """
 
-    __slots__ = ("drivers", "fresh", "pools")
+    __slots__ = ("_features", "_slices", "drivers", "fresh", "pools")
 
-    def __init__(self, slices: Iterable[ResourceSlice] = (), features: Features = DEFAULT_FEATURES) -> None:
+    def __init__(
+        self,
+        slices: Iterable[ResourceSlice] = (),
+        features: Features = DEFAULT_FEATURES,
+        rules: tuple[DeviceTaintRule, ...] = (),
+    ) -> None:
+        """`rules` taint the devices besides what the slices say; they must not name pools, which have no name yet."""
+        self._slices = tuple(slices)
+        self._features = features
         by_pool: dict[PoolKey, list[ResourceSlice]] = {}
-        for template in slices:
+        for template in self._slices:
             by_pool.setdefault(PoolKey(template.spec.driver, template.spec.pool.name), []).append(template)
-        self.pools = tuple(_pool(key, by_pool[key], features) for key in sorted(by_pool))
+        self.pools = tuple(_pool(key, by_pool[key], features, rules) for key in sorted(by_pool))
         self.drivers = frozenset(pool.key.driver for pool in self.pools)
         self.fresh: dict[PoolOnNode, FreeDevices] = {pool: pool.stock_with(None) for pool in self.pools}
+
+    def tainted(self, rules: tuple[DeviceTaintRule, ...]) -> "TemplateDevices":
+        """Return the same devices with the taints of these rules."""
+        return TemplateDevices(self._slices, self._features, rules)
 
 
 NO_DEVICES = TemplateDevices()
 
 
-def _pool(key: PoolKey, slices: list[ResourceSlice], features: Features) -> PoolOnNode:
+def _pool(
+    key: PoolKey, slices: list[ResourceSlice], features: Features, rules: tuple[DeviceTaintRule, ...]
+) -> PoolOnNode:
     pool = Pool(key, features)
     whole = ResourcePool(name=key.pool, resource_slice_count=len(slices))
     for number, template in enumerate(sorted(slices, key=_order)):
@@ -50,7 +65,7 @@ def _pool(key: PoolKey, slices: list[ResourceSlice], features: Features) -> Pool
             all_nodes=True,
             per_device_node_selection=False,
         )
-        piece = IndexedSlice(ResourceSlice(metadata=ObjectMeta(name=f"{number:06}"), spec=spec), features)
+        piece = IndexedSlice(ResourceSlice(metadata=ObjectMeta(name=f"{number:06}"), spec=spec), features, rules)
         pool.add(piece)
     view = pool.current.view(pool, ANYWHERE)
     return PoolOnNode(key, SeenTemplatePool(pool), view.sights, features)

@@ -58,7 +58,7 @@ class Supply:
         for template in self.templates():
             yield Types(template.name, template.requirements, inventory.table(template))
         if not inventory.pools and self.expanded:
-            machines = (machine_of(name, one) for name, one in sorted(self.expanded.items()))
+            machines = (machine_of(name, one, one.candidate) for name, one in sorted(self.expanded.items()))
             yield Types("", Requirements.of_new_node(), MachineTable(machines))
 
     def type_remarks(self, value: InstanceType) -> Remarks:

@@ -221,6 +221,7 @@ def wish(written: Json) -> Json:
         "deviceClassName": written.get("class", "a"),
         "selectors": selectors,
         **({"allocationMode": "All"} if count == "all" else {"count": count}),
+        "tolerations": [{"key": key, "operator": "Exists"} for key in written.get("tolerates", [])],
         **({"adminAccess": True} if written.get("admin") else {}),
         **({"capacity": {"requests": amounts}} if amounts else {}),
         "derivedAttributes": [{"name": name, "expression": text} for name, text in written.get("derives", {}).items()],

@@ -24,7 +24,12 @@ from dra_scheduling.wire import KINDS, KubernetesObject, read, read_as
 
 NOW = "2030-01-01T00:30:00Z"
 KIND_OF = {"pods": "Pod", "claims": "ResourceClaim", "types": "InstanceType", "pools": "NodePool", "nodes": "Node"}
-KIND_OF |= {"nodeclaims": "NodeClaim", "daemons": "DaemonSet", "templates": "ResourceClaimTemplate"}
+KIND_OF |= {
+    "nodeclaims": "NodeClaim",
+    "daemons": "DaemonSet",
+    "devicetaints": "DeviceTaintRule",
+    "templates": "ResourceClaimTemplate",
+}
 
 
 class Turn:

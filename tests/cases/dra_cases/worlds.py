@@ -159,6 +159,13 @@ def daemon_set(name: str, said: Json) -> Json:
     return made("apps/v1", "DaemonSet", name, spec=spec, namespace="kube-system")
 
 
+def taint_rule(name: str, said: Json) -> Json:
+    """Return a DeviceTaintRule with the `taint`, for devices of the `driver`, `pool` and name (`device`) if said."""
+    chosen = {key: said[key] for key in ("driver", "pool", "device") if key in said}
+    spec = {"deviceSelector": chosen, "taint": taint(said["taint"])}
+    return made("resource.k8s.io/v1", "DeviceTaintRule", name, spec=spec)
+
+
 def claim_template(name: str, asked: list[Written] | Json) -> Json:
     """Return the ResourceClaimTemplate of a DaemonSet."""
     spec = {"spec": write(claim_of(name, asked))["spec"]}
@@ -276,6 +283,7 @@ MAKERS = {
     "pools": node_pool,
     "types": instance_type,
     "daemons": daemon_set,
+    "devicetaints": taint_rule,
     "nodes": node,
     "nodeclaims": node_claim,
 }
