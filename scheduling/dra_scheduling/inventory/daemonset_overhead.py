@@ -1,37 +1,60 @@
 """Which DaemonSets will run on a node that does not exist yet, and what they will take of it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from msgspec.structs import replace
+import msgspec
 
 from dra_scheduling.basics.pod_requests import pod_requests
-from dra_scheduling.basics.requirements import Requirement, Requirements, on_new_nodes
+from dra_scheduling.basics.requirements import Requirement, Requirements, merged, on_new_nodes, under_present_name
 from dra_scheduling.extended_resources.device_plugin_or_dra import extended_names
 from dra_scheduling.fit.taint_toleration import REFUSING_EFFECTS, is_tolerated
 from dra_scheduling.model.daemonsets import DaemonSet
-from dra_scheduling.model.node_selectors import Taint
+from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.model.node_selectors import Taint, Toleration
 from dra_scheduling.model.pods import INITIALIZED_LABEL, REGISTERED_LABEL, Pod
+from dra_scheduling.state.host_ports import HostPort, host_ports
 
 MADE_NODE = Requirements.of_labels({REGISTERED_LABEL: "true", INITIALIZED_LABEL: "true"})
 """What every made node is labelled with, of which no NodePool speaks; pods are not promised these labels."""
 
+Term = tuple[Requirement, ...]
 
-def daemons_on(sets: Iterable[DaemonSet], requirements: Requirements, taints: Iterable[Taint]) -> tuple[DaemonSet, ...]:
-    """Return the DaemonSets that would run on such a node: those whose node selector and affinity some of them meet."""
-    made = replace(requirements, by_key={**requirements.by_key, **MADE_NODE.by_key})
-    refusing = [taint for taint in taints if taint.effect in REFUSING_EFFECTS]
-    return tuple(
-        daemon
-        for daemon in sets
-        if all(is_tolerated(taint, daemon.pod.spec.tolerations) for taint in refusing) and _may_run(daemon.pod, made)
+
+class DaemonSetOverhead(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pod of a DaemonSet takes of every node that meets one of the `terms` and whose taints it tolerates."""
+
+    key: ObjectKey
+    terms: tuple[Term, ...]
+    tolerations: tuple[Toleration, ...] = ()
+    requests: Mapping[str, int] = {}
+    ports: tuple[HostPort, ...] = ()
+
+    def tolerates(self, taints: Iterable[Taint]) -> bool:
+        """Whether none of the taints keeps its pods away."""
+        return all(is_tolerated(taint, self.tolerations) for taint in taints if taint.effect in REFUSING_EFFECTS)
+
+    def may_run(self, requirements: Requirements) -> bool:
+        """Whether some node with these requirements has a pod of it."""
+        return any(requirements.conflict(term) is None for term in self.terms)
+
+
+def overhead_of(daemon: DaemonSet) -> DaemonSetOverhead:
+    """Return what pods of the DaemonSet take of nodes to come."""
+    pod = daemon.pod
+    return DaemonSetOverhead(
+        key=daemon.key,
+        terms=tuple(_terms_of(pod)),
+        tolerations=pod.spec.tolerations,
+        requests=pod_requests(pod).amounts,
+        ports=host_ports(pod),
     )
 
 
-def requested_by(daemons: Iterable[DaemonSet]) -> Mapping[str, int]:
+def requested_by(daemons: Iterable[DaemonSetOverhead]) -> Mapping[str, int]:
     """Return what a pod of each of these requests together, in base units."""
     total: dict[str, int] = {}
     for daemon in daemons:
-        for name, amount in pod_requests(daemon.pod).items():
+        for name, amount in daemon.requests.items():
             total[name] = total.get(name, 0) + amount
     return total
 
@@ -43,13 +66,16 @@ def takes_devices(daemon: DaemonSet, allocatable: Mapping[str, int]) -> bool:
     return bool(pod.spec.resource_claims) or any(allocatable.get(name, 0) <= 0 for name in wanted)
 
 
-def _may_run(pod: Pod, requirements: Requirements) -> bool:
-    own = [Requirement(key=key, values=frozenset((value,))) for key, value in pod.spec.node_selector.items()]
-    if requirements.conflict(own) is not None:
-        return False
+def _terms_of(pod: Pod) -> Iterator[Term]:
+    """Yield what nodes must be like, one way after the other, beyond what every made node is like."""
+    own = [
+        under_present_name(Requirement(key=key, values=frozenset((value,))))
+        for key, value in pod.spec.node_selector.items()
+    ]
     selector = pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
-    if selector is None:
-        return True
     # The DaemonSet controller pins its pods by name, which its template does not.
-    terms = (on_new_nodes(term) for term in selector.node_selector_terms)
-    return any(term is not None and requirements.conflict(term) is None for term in terms)
+    terms = [()] if selector is None else [on_new_nodes(term) for term in selector.node_selector_terms]
+    for term in terms:
+        wanted = merged((*own, *term)) if term is not None else ()
+        if term is not None and MADE_NODE.conflict(one for one in wanted if one.key in MADE_NODE.by_key) is None:
+            yield tuple(one for one in wanted if one.key not in MADE_NODE.by_key)

@@ -11,7 +11,8 @@ from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.basics.requirements import WELL_KNOWN_LABELS, Requirement
 from dra_scheduling.instancetypes import Expanded, expand
-from dra_scheduling.inventory.daemonset_overhead import daemons_on, requested_by, takes_devices
+from dra_scheduling.inventory.daemonset_overhead import requested_by, takes_devices
+from dra_scheduling.inventory.daemonsets import DaemonSets
 from dra_scheduling.inventory.machine_builder import machine_of
 from dra_scheduling.inventory.machines import Machine, MachineTable
 from dra_scheduling.inventory.nodepool_templates import PoolTemplate, template_of
@@ -62,7 +63,7 @@ class Inventory:
         self._pools: dict[str, NodePool] = {}
         self._types: dict[str, InstanceType] = {}
         self._expanded: dict[str, Expanded] = {}
-        self._daemons: dict[ObjectKey, DaemonSet] = {}
+        self._daemons = DaemonSets()
         self._claim_templates: dict[ObjectKey, ResourceClaimTemplate] = {}
         self.claims: dict[str, NodeClaim] = {}
         """All NodeClaims by name, those included that were only decided."""
@@ -86,11 +87,7 @@ class Inventory:
             case InstanceType():
                 return self._apply_type(value)
             case DaemonSet():
-                before = self._daemons.get(value.key)
-                self._daemons[value.key] = value
-                return (
-                    ClusterEvent.NOTHING if before is not None and before.spec == value.spec else self._forget_answers()
-                )
+                return self._forget_answers() if self._daemons.apply(value) else ClusterEvent.NOTHING
             case ResourceClaimTemplate():
                 key = ObjectKey(value.metadata.namespace, value.metadata.name)
                 known = self._claim_templates.get(key)
@@ -106,7 +103,7 @@ class Inventory:
         if kind is InstanceType and self._types.pop(key.name, None) is not None:
             self._expanded.pop(key.name, None)
             return self._forget_answers()
-        if kind is DaemonSet and self._daemons.pop(key, None) is not None:
+        if kind is DaemonSet and self._daemons.remove(key):
             return self._forget_answers()
         if kind is ResourceClaimTemplate and self._claim_templates.pop(key, None) is not None:
             return self._of_daemons(key)
@@ -214,7 +211,7 @@ class Inventory:
     @property
     def daemon_sets(self) -> Mapping[ObjectKey, DaemonSet]:
         """All DaemonSets by name."""
-        return self._daemons
+        return self._daemons.by_key
 
     @property
     def claim_templates(self) -> Mapping[ObjectKey, ResourceClaimTemplate]:
@@ -310,15 +307,16 @@ class Inventory:
 
     def _less_daemons(self, machine: Machine, template: PoolTemplate) -> Machine:
         requirements = template.requirements.narrowed(machine.requirements)
-        daemons = daemons_on(self._daemons.values(), requirements, template.taints)
+        daemons = self._daemons.running_on(requirements, template.taints)
         taken = requested_by(daemons)
         left = {name: amount - taken.get(name, 0) for name, amount in machine.allocatable.items()}
-        of_devices = tuple(sorted(one.key for one in daemons if takes_devices(one, machine.allocatable)))
-        return replace(machine, allocatable=left, daemons=of_devices)
+        own = machine.allocatable
+        of_devices = tuple(one.key for one in daemons if takes_devices(self._daemons.by_key[one.key], own))
+        return replace(machine, allocatable=left, daemons=daemons, device_daemons=of_devices)
 
     def _of_daemons(self, template: ObjectKey) -> ClusterEvent:
         """Return what a change of a ResourceClaimTemplate could help: pods, if a DaemonSet takes devices by it."""
-        for daemon in self._daemons.values():
+        for daemon in self._daemons.by_key.values():
             entries = daemon.spec.template.spec.resource_claims if daemon.key.namespace == template.namespace else ()
             if any(entry.resource_claim_template_name == template.name for entry in entries):
                 return ClusterEvent.SUPPLY

@@ -1,7 +1,7 @@
 """Instance types as planning sees them, and tables of them that answer for hundreds of types with a few operations."""
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 import msgspec
@@ -10,7 +10,9 @@ from dra_scheduling.basics.requirements import Requirement, Requirements
 from dra_scheduling.basics.resources import Resources
 from dra_scheduling.devices.bits import members
 from dra_scheduling.extended_resources.resource_names import is_extended_name
+from dra_scheduling.inventory.daemonset_overhead import DaemonSetOverhead
 from dra_scheduling.model.ids import ObjectKey
+from dra_scheduling.state.host_ports import HostPort
 from dra_scheduling.template_devices import DeviceHostType
 
 MAX_KEPT_ANSWERS = 4096
@@ -29,7 +31,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     `name` is what its nodes have as `node.kubernetes.io/instance-type`, `instance_type` the name of the InstanceType.
     `offerings` are those available, the cheapest first. `capacity` counts towards the limits of a NodePool;
     `allocatable` is what pods may take, in base units. Machines whose `alike` is the same have the same devices.
-    `daemons` are the DaemonSets whose pods will run on it and ask for devices.
+    `daemons` are the DaemonSets whose pods may run on it, which `allocatable` is less by; `device_daemons` those of
+    them that ask for devices.
     """
 
     name: str
@@ -40,7 +43,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     capacity: Mapping[str, int] = {}
     devices: DeviceHostType
     alike: int = 0
-    daemons: tuple[ObjectKey, ...] = ()
+    daemons: tuple[DaemonSetOverhead, ...] = ()
+    device_daemons: tuple[ObjectKey, ...] = ()
 
     @property
     def has_devices(self) -> bool:
@@ -99,15 +103,25 @@ class MachineTable:
 
     def daemons(self, mask: int) -> tuple[ObjectKey, ...]:
         """Return the DaemonSets that will take devices of machines of a set, by name."""
-        return tuple(sorted({key for one in self.kin_in(mask) for key in one.first.daemons}))
+        return tuple(sorted({key for one in self.kin_in(mask) for key in one.first.device_daemons}))
 
     def running(self, daemon: ObjectKey) -> int:
         """Return the machines that a DaemonSet will take devices of."""
         mask = 0
         for one in self.kin:
-            if daemon in one.first.daemons:
+            if daemon in one.first.device_daemons:
                 mask |= one.members
         return mask
+
+    def holding_port(self, wanted: Collection[HostPort]) -> Mapping[tuple[HostPort, ObjectKey], int]:
+        """Return the wanted ports that DaemonSets will have, and whose they are, each with the machines."""
+        found: dict[tuple[HostPort, ObjectKey], int] = {}
+        for number, machine in enumerate(self.machines if wanted else ()):
+            for daemon in machine.daemons:
+                for port in wanted:
+                    if any(port.clashes(other) for other in daemon.ports):
+                        found[port, daemon.key] = found.get((port, daemon.key), 0) | 1 << number
+        return found
 
     def candidates(self, mask: int) -> tuple[DeviceHostType, ...]:
         """Return a set of machines as the allocator is asked about them: those with the same devices are one type.
@@ -251,7 +265,7 @@ def _kin_of(machines: Sequence[Machine]) -> Iterator[Kin]:
     firsts: dict[tuple[Hashable, ...], Machine] = {}
     masks: dict[tuple[Hashable, ...], int] = {}
     for number, machine in enumerate(machines):
-        kind: tuple[Hashable, ...] = (machine.alike, machine.daemons)
+        kind: tuple[Hashable, ...] = (machine.alike, machine.device_daemons)
         firsts.setdefault(kind, machine)
         masks[kind] = masks.get(kind, 0) | 1 << number
     for kind, first in firsts.items():

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dra_scheduling.allocation.allocation_refusals import NO_MATCH
 from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
-from dra_scheduling.basics.requirements import Requirement, Requirements
+from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.basics.resources import Resources
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.fit.node_resources_fit import insufficient
@@ -21,16 +20,15 @@ from dra_scheduling.fit.taint_toleration import REFUSING_EFFECTS, taint_text, un
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.daemonset_devices import Daemons, Reserved
+from dra_scheduling.provisioning.host_refusals import ANY_CHANGE, FULL, TAKEN, conflict_refusal, host_refusal
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
-from dra_scheduling.provisioning.merge_refusals import REQUIREMENTS_CONFLICT
 from dra_scheduling.provisioning.node_allocatable_resources import OfNode, Shares, beyond, plus
 from dra_scheduling.provisioning.pending_pod import PendingPod
 from dra_scheduling.provisioning.pod_requirements import Variant
-from dra_scheduling.state.host_ports import HostPort, port_refusal
+from dra_scheduling.state.host_ports import HostPort, daemon_port_refusal, port_refusal
 from dra_scheduling.template_devices import Allotment, Denied, TemplateAllocator, UnfinishedSearch
 
 MOST_NAMED = 3
-ANY_CHANGE = ClusterEvent.NODE | ClusterEvent.SUPPLY
 
 
 class Effort:
@@ -140,13 +138,13 @@ class PlannedNode:
         offered = self._offered(self.types, requirements)
         if not offered:
             return self._nothing_offered(variant)
-        types = self.ground.rests.left(offered, has_devices=asked.shape.has_devices)
+        types = self._left_for(asked, offered)
         if isinstance(types, Refusal):
             return types
         if asked.shape.has_devices:
             types &= ~self._after_daemons(market).contested_within(requirements)
             if not types:
-                return _refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")
+                return host_refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")
         elif market.of_node is not None:
             self._after_daemons(market)
         return self._best_kind(asked, requirements, types, market)
@@ -236,19 +234,19 @@ class PlannedNode:
     def _tainted(self, pod: Pod, variant: Variant) -> Refusal | None:
         effects = REFUSING_EFFECTS | {AVOIDING_EFFECT} if variant.avoids else REFUSING_EFFECTS
         taint = next(untolerated(self.ground.taints, pod, effects), None)
-        return None if taint is None else _refusal("UntoleratedTaint", taint_text(taint))
+        return None if taint is None else host_refusal("UntoleratedTaint", taint_text(taint))
 
     def _narrowed(self, variant: Variant) -> Requirements | Refusal:
         node = self.ground.node
         if node is not None:
             if variant.matches(node.name, node.labels):
                 return self.requirements
-            return _refusal("NodeAffinityMismatch", "outside of the pod's node selector or affinity")
+            return host_refusal("NodeAffinityMismatch", "outside of the pod's node selector or affinity")
         if variant.requirements is None:
-            return _refusal("NodeAffinityMismatch", "the pod wants a node by its name, which a new one cannot have")
+            return host_refusal("NodeAffinityMismatch", "the pod wants a node by its name, which a new one cannot have")
         wrong = self.requirements.conflict(variant.requirements)
         if wrong is not None:
-            return _conflict(wrong, self.requirements.of(wrong.key))
+            return conflict_refusal(wrong, self.requirements.of(wrong.key))
         return self.requirements.narrowed(variant.requirements)
 
     def _offered(self, types: int, requirements: Requirements) -> int:
@@ -257,7 +255,19 @@ class PlannedNode:
     def _nothing_offered(self, variant: Variant) -> Refusal:
         wanted = ", ".join(sorted(one.key for one in variant.requirements or ()))
         about = f" with what the pod requires of {wanted}" if wanted else ""
-        return _refusal("NoOffering", f"none of its instance types is available{about}")
+        return host_refusal("NoOffering", f"none of its instance types is available{about}")
+
+    def _left_for(self, asked: PendingPod, offered: int) -> int | Refusal:
+        """Return the types that pods can rely on, and on which no DaemonSet has a host port that the pod wants."""
+        types = self.ground.rests.left(offered, has_devices=asked.shape.has_devices)
+        if isinstance(types, Refusal):
+            return types
+        refusal: Refusal | None = None
+        for (port, daemon), machines in self.ground.table.holding_port(asked.shape.ports).items():
+            if types & machines:
+                refusal = refusal or daemon_port_refusal(port, daemon)
+                types &= ~machines
+        return refusal if refusal is not None and not types else types
 
     def _best_kind(self, asked: PendingPod, requirements: Requirements, types: int, market: Market) -> Seat | Refusal:
         """Return a seat on machines that serve the pod's extended resources in the same way: one pod never mixes."""
@@ -312,12 +322,12 @@ class PlannedNode:
         left = self._offered(draft.types, requirements) & self.ground.table.with_devices_of(answer.types)
         if not left:
             text = "no instance type satisfies both scheduling and dynamic resource requirements"
-            return _refusal("NoInstanceType", text)
+            return host_refusal("NoInstanceType", text)
         refusals = [one for one in shares.values() if isinstance(one, Refusal)]
         left &= self._with_shares(shares)
         if not left:
             text = "no instance type has room for all that the pod and its devices take"
-            return refusals[0] if refusals else _refusal("InsufficientResource", text)
+            return refusals[0] if refusals else host_refusal("InsufficientResource", text)
         if not self._has_choice(left, requirements):
             return self._too_little_choice()
         preferred = left & self.ground.table.with_devices_of(_preferred(answer))
@@ -349,7 +359,7 @@ class PlannedNode:
             used = self.used.get(name, 0)
             if not types & table.fitting({name: used + amount}):
                 return insufficient(name, amount, table.most(name, types) - used, ANY_CHANGE | ClusterEvent.ROOM)
-        return _refusal("InsufficientResource", "no instance type has room for all that the pod requests")
+        return host_refusal("InsufficientResource", "no instance type has room for all that the pod requests")
 
     def _has_choice(self, types: int, requirements: Requirements) -> bool:
         table = self.ground.table
@@ -360,7 +370,7 @@ class PlannedNode:
 
     def _too_little_choice(self) -> Refusal:
         wanted = ", ".join(f"{least} of {key}" for key, least in self.ground.min_values)
-        return _refusal("MinValues", f"too few values would remain possible, minValues asks for {wanted}")
+        return host_refusal("MinValues", f"too few values would remain possible, minValues asks for {wanted}")
 
 
 def _is_recorded(asked: PendingPod, market: Market) -> bool:
@@ -371,24 +381,3 @@ def _preferred(answer: Allotment) -> frozenset[str]:
     """Return the types that serve the pod with the best alternatives that any of them has."""
     best = min((one.choice for one in answer.served), default=())
     return frozenset(one.name for one in answer.served if one.choice == best) or frozenset(answer.types)
-
-
-def _conflict(wanted: Requirement, known: Requirement) -> Refusal:
-    refusal = _refusal(REQUIREMENTS_CONFLICT, f"the pod requires {wanted.key} {_values(wanted)}")
-    has = _values(known) if known.values or known.excludes else "none"
-    return msgspec.structs.replace(refusal, details=(f"it has {has}",))
-
-
-def _values(requirement: Requirement) -> str:
-    if requirement.excludes:
-        listed = ", ".join(sorted(requirement.values))
-        return f"other than {listed}" if listed else "of any value"
-    return " or ".join(sorted(requirement.values)) or "absent"
-
-
-def _refusal(reason: str, message: str, more: ClusterEvent = ClusterEvent.NOTHING) -> Refusal:
-    return Refusal(reason=reason, message=message, wake=ANY_CHANGE | more)
-
-
-FULL = _refusal("InsufficientResource", "there is no room left", more=ClusterEvent.ROOM)
-TAKEN = _refusal(NO_MATCH, "the devices that are left do not suffice")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from dra_scheduling.basics.pod_requests import is_sidecar
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
+from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import ContainerPort, Pod
 
 ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - the API's wildcard, nothing is bound here
@@ -57,6 +58,15 @@ def port_refusal(wanted: Collection[HostPort], taken: Collection[HostPort]) -> R
                 wake=ClusterEvent.ROOM | ClusterEvent.NODE,
             )
     return None
+
+
+def daemon_port_refusal(port: HostPort, daemon: ObjectKey) -> Refusal:
+    """Return the refusal for a port that a DaemonSet has on every such node to come."""
+    return Refusal(
+        reason="HostPortTaken",
+        message=f"host port {port} is taken by DaemonSet {daemon}",
+        wake=ClusterEvent.SUPPLY | ClusterEvent.NODE,
+    )
 
 
 def _number(port: ContainerPort, pod: Pod) -> int:

@@ -24,6 +24,7 @@ from dra_scheduling.provisioning.pending_pod_checks import ask
 from dra_scheduling.provisioning.planned_node import PlannedNode, Seat
 from dra_scheduling.provisioning.planner import Planner, PlanOptions
 from dra_scheduling.provisioning.provisioning_result import Nomination
+from dra_scheduling.state.host_ports import daemon_port_refusal
 from dra_scheduling.template_devices import Allotment
 from dra_simulator.explain.request_counts import RequestCount, counts_of, missing_of, progress_of
 
@@ -174,6 +175,8 @@ class Surveyor:
         within = known if has_conflict or wanted is None else known.narrowed(wanted)
         if machine.price_within(within) is None:
             found.append(_refusal("NoOffering", "no offering of it is available"))
+        holding = table.holding_port(self._asked.shape.ports)
+        found += [daemon_port_refusal(*taken) for taken, machines in holding.items() if machines & bit]
         requests: tuple[RequestCount, ...] = ()
         if isinstance(need, Refusal):
             found.append(need)
