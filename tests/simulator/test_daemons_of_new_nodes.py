@@ -45,3 +45,18 @@ def test_a_daemon_without_a_device_of_its_own_holds_nobody_up(scheduler: str) ->
     assert [one["pod"].partition("/")[0] for one in found["pending"]] == ["kube-system"] * (
         scheduler == "dra-scheduler"
     )
+
+
+def test_a_daemon_on_a_new_node_is_as_large_as_its_living_pods() -> None:
+    running = {"daemon": "agent", "cpu": 3, "runs": "n1", "phase": "Running"}
+    found = simulated(
+        {
+            "pools": {"default": {"limits": {"cpu": 8}}},
+            "types": {"t": {"cpu": 8}},
+            "daemons": {"agent": {"cpu": 1}},
+            "nodes": {"n1": {"taints": ["full:NoExecute"]}},
+            "pods": {"agent-1": running, "p": {"cpu": 4}, "q": {"cpu": 2}},
+        }
+    )
+
+    assert [one["pod"] for one in found["pending"]] == ["default/q"]

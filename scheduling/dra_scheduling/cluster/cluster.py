@@ -75,7 +75,7 @@ class Cluster:
         """Add an object or take over its new state; return what kind of pending pods this could help."""
         match value:
             case Pod():
-                return self.placements.apply_pod(value)
+                return self.placements.apply_pod(value) | self.inventory.apply_pod(value)
             case ResourceClaim():
                 return self.claims.apply(value)
             case BindRequest():
@@ -90,7 +90,7 @@ class Cluster:
     def remove(self, kind: type[KubernetesObject], key: ObjectKey) -> ClusterEvent:
         """Forget an object; return what kind of pending pods this could help."""
         removals: dict[type[KubernetesObject], Callable[[ObjectKey], ClusterEvent]] = {
-            Pod: self.placements.remove_pod,
+            Pod: self._remove_pod,
             ResourceClaim: self.claims.remove,
             BindRequest: self.placements.remove_bind_request,
             Node: self._remove_node,
@@ -215,6 +215,9 @@ class Cluster:
                 revision = self.classes.revision
                 self.classes.apply(value)
                 return self._classes_changed(revision)
+
+    def _remove_pod(self, key: ObjectKey) -> ClusterEvent:
+        return self.placements.remove_pod(key) | self.inventory.remove_pod(key)
 
     def _remove_slice(self, key: ObjectKey) -> ClusterEvent:
         return self._reach_changed(self.pools.remove(key.name))

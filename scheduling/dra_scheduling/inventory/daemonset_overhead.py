@@ -38,15 +38,24 @@ class DaemonSetOverhead(msgspec.Struct, frozen=True, kw_only=True):
         return any(requirements.conflict(term) is None for term in self.terms)
 
 
-def overhead_of(daemon: DaemonSet) -> DaemonSetOverhead:
-    """Return what pods of the DaemonSet take of nodes to come."""
+def overhead_of(daemon: DaemonSet, living: Pod | None) -> DaemonSetOverhead:
+    """Return what pods of the DaemonSet take of nodes to come: as much as its template says, or a `living` one has.
+
+    Admission adds to what the template says: defaults of a LimitRange, sidecars of a webhook. What has been taken out
+    of the template since is counted until the last such pod has gone.
+    """
     pod = daemon.pod
+    requests, ports = pod_requests(pod).amounts, host_ports(pod)
+    if living is not None:
+        seen = pod_requests(living).amounts
+        requests = {name: max(requests.get(name, 0), seen.get(name, 0)) for name in (*requests, *seen)}
+        ports = tuple(dict.fromkeys((*ports, *host_ports(living))))
     return DaemonSetOverhead(
         key=daemon.key,
         terms=tuple(_terms_of(pod)),
         tolerations=pod.spec.tolerations,
-        requests=pod_requests(pod).amounts,
-        ports=host_ports(pod),
+        requests=requests,
+        ports=ports,
     )
 
 

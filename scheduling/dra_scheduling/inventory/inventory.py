@@ -111,6 +111,14 @@ class Inventory:
             return self._remove_claim(key.name)
         return ClusterEvent.NOTHING
 
+    def apply_pod(self, pod: Pod) -> ClusterEvent:
+        """Take over a pod's state: those of DaemonSets tell what the next ones will take."""
+        return self._forget_answers() if self._daemons.apply_pod(pod) else ClusterEvent.NOTHING
+
+    def remove_pod(self, key: ObjectKey) -> ClusterEvent:
+        """Forget a pod."""
+        return self._forget_answers() if self._daemons.remove_pod(key) else ClusterEvent.NOTHING
+
     def taint(self, rules: tuple[DeviceTaintRule, ...]) -> ClusterEvent:
         """Let devices of nodes to come have the taints of these rules; return what kind of pods this could help."""
         return self._forget_answers() if self._tainted.follow(rules) else ClusterEvent.NOTHING
@@ -212,6 +220,10 @@ class Inventory:
     def daemon_sets(self) -> Mapping[ObjectKey, DaemonSet]:
         """All DaemonSets by name."""
         return self._daemons.by_key
+
+    def expected_pod(self, daemon: ObjectKey) -> Pod:
+        """Return what the next pod of a DaemonSet will be like."""
+        return self._daemons.expected_pod(daemon)
 
     @property
     def claim_templates(self) -> Mapping[ObjectKey, ResourceClaimTemplate]:

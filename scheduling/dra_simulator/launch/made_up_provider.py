@@ -142,7 +142,7 @@ class Provider:
         inventory = self._cluster.inventory
         allocatable = in_base_units(node.status.allocatable.items())
         for daemon in inventory.daemon_sets.values():
-            pattern = daemon.pod
+            pattern = inventory.expected_pod(daemon.key)
             spec = replace(pattern.spec, tolerations=(*pattern.spec.tolerations, *DAEMON_TOLERATIONS))
             pod = replace(pattern, spec=spec)
             if static_refusal(pod, node) is not None:

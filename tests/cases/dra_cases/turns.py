@@ -197,4 +197,5 @@ def _kind(name: str) -> type[KubernetesObject]:
 def _key(kind: str, name: str) -> ObjectKey:
     own = {"Pod": "default", "ResourceClaim": "default"}
     own |= {"DaemonSet": "kube-system", "ResourceClaimTemplate": "kube-system"}
-    return ObjectKey(own.get(kind, ""), name)
+    namespace, _, short = name.rpartition("/")
+    return ObjectKey(namespace or own.get(kind, ""), short)

@@ -17,6 +17,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType, InstanceTypeStatus
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
+from dra_scheduling.model.pods import Pod
 from dra_scheduling.template_devices import Scope
 from dra_scheduling.wire import read, read_as
 
@@ -142,6 +143,26 @@ def test_a_claim_template_may_help_pods_if_a_daemon_takes_devices_by_it(name: st
 
     assert [found.apply(template), found.apply(template)] == [wake, ClusterEvent.NOTHING]
     assert found.remove(ResourceClaimTemplate, ObjectKey("kube-system", name)) == wake
+
+
+def test_a_living_pod_of_a_daemon_is_news_where_it_changes_what_the_next_one_takes() -> None:
+    found = inventory(pools=POOL, types={"t": {"cpu": 8}}, daemons={"d": {"cpu": 1}})
+    small, large, newer = (
+        read_as(Pod, {**raw, "metadata": {**raw["metadata"], "creationTimestamp": f"2030-01-0{day}T00:00:00Z"}})
+        for day, (name, cpu) in enumerate((("d-1", 1), ("d-2", 3), ("d-3", 2)), start=1)
+        for raw in manifests({"pods": {name: {"daemon": "d", "cpu": cpu, "runs": "n"}}})
+    )
+
+    def free() -> int:
+        return table(found).machines[0].allocatable["cpu"]
+
+    assert [found.apply_pod(small), free()] == [ClusterEvent.NOTHING, 7000]
+    assert [found.apply_pod(large), free()] == [ClusterEvent.SUPPLY, 5000]
+    assert [found.apply_pod(newer), free()] == [ClusterEvent.SUPPLY, 6000]
+    assert [found.remove_pod(small.key), free()] == [ClusterEvent.NOTHING, 6000]
+    assert [found.remove_pod(newer.key), free()] == [ClusterEvent.SUPPLY, 5000]
+    assert [found.remove_pod(large.key), free()] == [ClusterEvent.SUPPLY, 7000]
+    assert found.remove_pod(large.key) == ClusterEvent.NOTHING
 
 
 def test_types_with_the_same_devices_differ_by_the_daemons_that_take_some() -> None:
