@@ -11,10 +11,11 @@ from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.basics.requirements import WELL_KNOWN_LABELS, Requirement
 from dra_scheduling.instancetypes import Expanded, expand
-from dra_scheduling.inventory.daemonset_overhead import requested_by, takes_devices
+from dra_scheduling.inventory.daemonset_overhead import DaemonSetOverhead, requested_by, takes_devices
 from dra_scheduling.inventory.daemonsets import DaemonSets
+from dra_scheduling.inventory.machine import Machine
 from dra_scheduling.inventory.machine_builder import machine_of
-from dra_scheduling.inventory.machines import Machine, MachineTable
+from dra_scheduling.inventory.machines import MachineTable
 from dra_scheduling.inventory.nodepool_templates import PoolTemplate, template_of
 from dra_scheduling.inventory.nodepool_validation import pool_faults
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, REQUESTED_DRIVERS, Nominee, nominees_of, nominees_text
@@ -221,6 +222,10 @@ class Inventory:
         """All DaemonSets by name."""
         return self._daemons.by_key
 
+    def overhead(self, daemon: ObjectKey) -> DaemonSetOverhead:
+        """Return what pods of a DaemonSet take of nodes to come."""
+        return self._daemons.overhead(daemon)
+
     def expected_pod(self, daemon: ObjectKey) -> Pod:
         """Return what the next pod of a DaemonSet will be like."""
         return self._daemons.expected_pod(daemon)
@@ -324,7 +329,8 @@ class Inventory:
         left = {name: amount - taken.get(name, 0) for name, amount in machine.allocatable.items()}
         own = machine.allocatable
         of_devices = tuple(one.key for one in daemons if takes_devices(self._daemons.by_key[one.key], own))
-        return replace(machine, allocatable=left, daemons=daemons, device_daemons=of_devices)
+        unsettled = tuple(one for one in daemons if not any(map(requirements.is_within, one.terms)))
+        return replace(machine, allocatable=left, daemons=daemons, unsettled=unsettled, device_daemons=of_devices)
 
     def _of_daemons(self, template: ObjectKey) -> ClusterEvent:
         """Return what a change of a ResourceClaimTemplate could help: pods, if a DaemonSet takes devices by it."""

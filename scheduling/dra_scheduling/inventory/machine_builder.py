@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from dra_scheduling.basics.resources import CPU
 from dra_scheduling.instancetypes import Expanded, offering_requirements
-from dra_scheduling.inventory.machines import Machine, MachineOffering
+from dra_scheduling.inventory.machine import Machine, MachineOffering
 from dra_scheduling.model.pods import Node
 from dra_scheduling.template_devices import DeviceHostType
 from kube_cel.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Quantity

@@ -1,62 +1,21 @@
-"""Instance types as planning sees them, and tables of them that answer for hundreds of types with a few operations."""
+"""Tables of instance types that answer for hundreds of types with a few operations."""
 
-from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
 import msgspec
 
-from dra_scheduling.basics.requirements import Requirement, Requirements
+from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.basics.resources import Resources
 from dra_scheduling.devices.bits import members
-from dra_scheduling.extended_resources.resource_names import is_extended_name
-from dra_scheduling.inventory.daemonset_overhead import DaemonSetOverhead
+from dra_scheduling.inventory.daemonset_load import DaemonSetLoad
+from dra_scheduling.inventory.machine import Machine
+from dra_scheduling.inventory.machine_room import MachineRoom
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.state.host_ports import HostPort
 from dra_scheduling.template_devices import DeviceHostType
 
 MAX_KEPT_ANSWERS = 4096
-
-
-class MachineOffering(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to get an instance type now: in a zone, as spot or on demand. Prices are per hour."""
-
-    requirements: tuple[Requirement, ...] = ()
-    price: float = 0.0
-
-
-class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """An instance type, or a node that exists: what it is like, what it has room for, and its devices by type.
-
-    `name` is what its nodes have as `node.kubernetes.io/instance-type`, `instance_type` the name of the InstanceType.
-    `offerings` are those available, the cheapest first. `capacity` counts towards the limits of a NodePool;
-    `allocatable` is what pods may take, in base units. Machines whose `alike` is the same have the same devices.
-    `daemons` are the DaemonSets whose pods may run on it, which `allocatable` is less by; `device_daemons` those of
-    them that ask for devices.
-    """
-
-    name: str
-    instance_type: str = ""
-    requirements: tuple[Requirement, ...] = ()
-    offerings: tuple[MachineOffering, ...] = ()
-    allocatable: Mapping[str, int] = {}
-    capacity: Mapping[str, int] = {}
-    devices: DeviceHostType
-    alike: int = 0
-    daemons: tuple[DaemonSetOverhead, ...] = ()
-    device_daemons: tuple[ObjectKey, ...] = ()
-
-    @property
-    def has_devices(self) -> bool:
-        """Whether pods could ask for devices of it, from a driver or by the name of a resource."""
-        return bool(self.devices.devices.pools) or any(map(is_extended_name, self.allocatable))
-
-    def price_within(self, requirements: Requirements) -> float | None:
-        """Return the lowest price under these requirements, None where the type cannot be had."""
-        if requirements.conflict(self.requirements) is not None:
-            return None
-        within = requirements.narrowed(self.requirements)
-        return next((one.price for one in self.offerings if within.conflict(one.requirements) is None), None)
 
 
 class Kin(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,10 +29,10 @@ class MachineTable:
     """Some machines in the order of their names; sets of them are bits, and every question is answered once."""
 
     __slots__ = (
-        "_at_least",
         "_bit_of",
         "_by_offer",
         "_candidates",
+        "_load",
         "_offered",
         "everything",
         "kin",
@@ -85,7 +44,7 @@ class MachineTable:
         self.machines: Sequence[Machine] = sorted(machines, key=lambda machine: machine.name)
         self.everything = (1 << len(self.machines)) - 1
         self._bit_of = {machine.name: 1 << number for number, machine in enumerate(self.machines)}
-        self._at_least: dict[str, tuple[list[int], list[int]]] = {}
+        self._load = DaemonSetLoad(self.machines)
         self._by_offer: dict[frozenset[str], tuple[tuple[frozenset[str], int], ...]] = {}
         self._offered: dict[Hashable, int] = {}
         self._candidates: dict[int, tuple[DeviceHostType, ...]] = {}
@@ -113,15 +72,20 @@ class MachineTable:
                 mask |= one.members
         return mask
 
-    def holding_port(self, wanted: Collection[HostPort]) -> Mapping[tuple[HostPort, ObjectKey], int]:
+    def holding_port(
+        self, wanted: Collection[HostPort], requirements: Requirements
+    ) -> Mapping[tuple[HostPort, ObjectKey], int]:
         """Return the wanted ports that DaemonSets will have, and whose they are, each with the machines."""
-        found: dict[tuple[HostPort, ObjectKey], int] = {}
-        for number, machine in enumerate(self.machines if wanted else ()):
-            for daemon in machine.daemons:
-                for port in wanted:
-                    if any(port.clashes(other) for other in daemon.ports):
-                        found[port, daemon.key] = found.get((port, daemon.key), 0) | 1 << number
-        return found
+        return self._load.holding_port(wanted, requirements) if wanted else {}
+
+    def room(self, requirements: Requirements) -> MachineRoom:
+        """Return what DaemonSets leave of the machines on a host with these requirements."""
+        return self._load.room(requirements)
+
+    @property
+    def most_room(self) -> MachineRoom:
+        """What DaemonSets leave of the machines at most, wherever they are."""
+        return self._load.most_room
 
     def candidates(self, mask: int) -> tuple[DeviceHostType, ...]:
         """Return a set of machines as the allocator is asked about them: those with the same devices are one type.
@@ -162,14 +126,6 @@ class MachineTable:
         mask = 0
         for name in names:
             mask |= self._bit_of.get(name, 0)
-        return mask
-
-    def fitting(self, needs: Mapping[str, int]) -> int:
-        """Return the machines that have room for so much (base units) in all."""
-        mask = self.everything
-        for name, amount in needs.items():
-            if amount > 0:
-                mask &= self._having(name, amount)
         return mask
 
     def offered(self, requirements: Requirements) -> int:
@@ -238,27 +194,6 @@ class MachineTable:
             for name, amount in machine.capacity.items():
                 most[name] = max(most.get(name, 0), amount)
         return Resources(most)
-
-    def most(self, name: str, mask: int) -> int:
-        """Return the most of a resource (base units) that any machine of a set has room for."""
-        amounts, masks = self._steps(name)
-        return next((amount for amount, having in zip(amounts[::-1], masks[::-1], strict=True) if having & mask), 0)
-
-    def _having(self, name: str, amount: int) -> int:
-        amounts, masks = self._steps(name)
-        place = bisect_left(amounts, amount)
-        return masks[place] if place < len(masks) else 0
-
-    def _steps(self, name: str) -> tuple[list[int], list[int]]:
-        known = self._at_least.get(name)
-        if known is None:
-            known = self._at_least[name] = self._ladder(name)
-        return known
-
-    def _ladder(self, name: str) -> tuple[list[int], list[int]]:
-        """Return the distinct amounts of a resource in ascending order, each with the machines that have as much."""
-        amounts = sorted({machine.allocatable.get(name, 0) for machine in self.machines})
-        return amounts, [_bits(one.allocatable.get(name, 0) >= amount for one in self.machines) for amount in amounts]
 
 
 def _kin_of(machines: Sequence[Machine]) -> Iterator[Kin]:

@@ -34,15 +34,20 @@ MOST_PLACES = 64
 class Reserved(msgspec.Struct, frozen=True, kw_only=True):
     """What reserving for DaemonSets came to.
 
-    `holders` are the DaemonSets that have devices of some machine. `contested` are places, each with the machines, as
-    bits, on which they ask for more there than there is, so that nobody can tell what they leave. `of_node` is what
-    their devices take of each kind of machine. `steps` are those of the searches.
+    `holders` are the DaemonSets that have devices of some machine, each with a place. `contested` are places, each with
+    the machines, as bits, on which they ask for more there than there is, so that nobody can tell what they leave.
+    `of_node` is what their devices take of each kind of machine. `steps` are those of the searches.
     """
 
     contested: tuple[tuple[Requirements, int], ...] = ()
     steps: int = 0
     of_node: Mapping[str, Mapping[str, int]] = {}
-    holders: tuple[ObjectKey, ...] = ()
+    holders: tuple[tuple[ObjectKey, Requirements], ...] = ()
+
+    def holders_within(self, requirements: Requirements) -> tuple[ObjectKey, ...]:
+        """Return the DaemonSets that have devices in some place where a node with these requirements can be."""
+        near = (key for key, place in self.holders if requirements.conflict(place.by_key.values()) is None)
+        return tuple(dict.fromkeys(near))
 
     def contested_within(self, requirements: Requirements) -> int:
         """Return the machines that are contested in some place where a node with these requirements can be."""
@@ -97,10 +102,11 @@ class Daemons:
         of_node: dict[str, Mapping[str, int]] = {}
         alone: list[tuple[DaemonSetClaim, Requirements]] = []
         for wish in self._wishes(ground, types):
-            for place, there, answer in self._locals(wish, ground, requirements):
-                steps += answer.steps
-                contested.append((place, there & _unknown(answer, ground)))
-                alone.append((wish._replace(types=there & _served(answer, ground)), place))
+            for within in self._running_in(wish.daemon, requirements):
+                for place, there, answer in self._locals(wish, ground, within):
+                    steps += answer.steps
+                    contested.append((place, there & _unknown(answer, ground)))
+                    alone.append((wish._replace(types=there & _served(answer, ground)), place))
         wishes = [(wish, place) for wish, place in alone if wish.types]
         for wish, within in wishes:
             for place, there, answer in self._locals(wish, ground, within):
@@ -109,12 +115,12 @@ class Daemons:
                 if isinstance(answer, Allotment):
                     for name, amounts in self._taken_of_node(wish, ground, answer):
                         of_node[name] = plus(of_node.get(name, {}), amounts)
-                    self._allocator.reserve(answer, self._there(answer))
+                    self._allocator.reserve(answer, self._there(answer), _beyond(place, requirements))
         return Reserved(
             contested=tuple(one for one in contested if one[1]),
             steps=steps,
             of_node=of_node,
-            holders=tuple(dict.fromkeys(wish.daemon for wish, _ in wishes)),
+            holders=tuple((wish.daemon, place) for wish, place in wishes),
         )
 
     def _locals(self, wish: DaemonSetClaim, ground: HostSpec, requirements: Requirements) -> Iterator[Local]:
@@ -137,6 +143,20 @@ class Daemons:
                 place = place.narrowed(answer.requirements)
                 types &= ground.table.offered(place)
             yield Local(place, types, answer)
+
+    def _running_in(self, daemon: ObjectKey, requirements: Requirements) -> Iterator[Requirements]:
+        """Yield the places of a host where the DaemonSet runs, of machines that it may run on.
+
+        They do not overlap, except where the rest of one cannot be told. Labels that only machines say something about
+        decide about the machine and not about the place.
+        """
+        rest = [requirements]
+        for written in self._cluster.inventory.overhead(daemon).terms:
+            term = [one for one in written if one.key in requirements.by_key or one.key in requirements.open_keys]
+            met = [place for place in rest if place.conflict(term) is None]
+            yield from (place.narrowed(term) for place in met)
+            if all(one.complement() is not None for one in term):
+                rest = [part for place in rest for part in (_rest(place, term) if place in met else (place,))]
 
     def _there(self, answer: Allotment) -> list[ObjectKey]:
         """Return the claims that are there by themselves."""
@@ -246,3 +266,8 @@ def _unknown(answer: CandidateAnswer, ground: HostSpec) -> int:
     if isinstance(answer, Denied):
         return 0
     return ground.table.with_devices_of(answer.unfinished if isinstance(answer, Allotment) else answer.types)
+
+
+def _beyond(place: Requirements, requirements: Requirements) -> tuple[Requirement, ...]:
+    """Return what the place requires that the requirements do not."""
+    return tuple(one for key, one in sorted(place.by_key.items()) if requirements.of(key) != one)

@@ -167,7 +167,9 @@ def _of_one_type(
         return PlannedNode(ground, _promised(claim), 1, {})
     # Of a known type the pods of DaemonSets are thought of already.
     charges = [one for one in state.charges.values() if machine is None or not one.is_daemon]
-    host = PlannedNode(ground, Requirements.of_labels(state.node.metadata.labels), 1, _sum_of(charges))
+    # Until it has registered it may lack labels that its NodeClaim has.
+    labels = {**claim.metadata.labels, **state.node.metadata.labels}
+    host = PlannedNode(ground, Requirements.of_labels(labels), 1, _sum_of(charges))
     host.ports = tuple(port for one in state.charges.values() for port in one.ports)
     return host
 

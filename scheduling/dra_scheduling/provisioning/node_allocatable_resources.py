@@ -10,7 +10,7 @@ from dra_scheduling.devices.consumable_capacity import full_name
 from dra_scheduling.devices.node_allocatable_resources import ClaimUse, DeviceLookup, is_mapped, taken_of_node
 from dra_scheduling.fit.node_allocatable_resources import whole_need
 from dra_scheduling.fit.pod_class import ExtendedNeed
-from dra_scheduling.inventory.machines import Machine
+from dra_scheduling.inventory.machine import Machine
 from dra_scheduling.model.claims import AllocationResult, DeviceRequestAllocationResult
 from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.slices import Device

@@ -18,6 +18,7 @@ from dra_scheduling.fit.pod_class import ExtendedNeed
 from dra_scheduling.fit.preferences import AVOIDING_EFFECT
 from dra_scheduling.fit.taint_toleration import REFUSING_EFFECTS, taint_text, untolerated
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
+from dra_scheduling.inventory.machine_room import MachineRoom
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.daemonset_devices import Daemons, Reserved
 from dra_scheduling.provisioning.host_refusals import ANY_CHANGE, FULL, TAKEN, conflict_refusal, host_refusal
@@ -119,7 +120,7 @@ class PlannedNode:
 
     def has_room_for(self, more: Mapping[str, int]) -> bool:
         """Whether some type has room for so much more."""
-        return bool(self.types & self._fitting(more))
+        return bool(self.types & self._fitting(more, self.ground.table.most_room))
 
     def not_for(self, asked: PendingPod, variant: Variant) -> Refusal | None:
         """Return why taints or labels keep the pod away, whatever the machines have."""
@@ -138,7 +139,7 @@ class PlannedNode:
         offered = self._offered(self.types, requirements)
         if not offered:
             return self._nothing_offered(variant)
-        types = self._left_for(asked, offered)
+        types = self._left_for(asked, offered, requirements)
         if isinstance(types, Refusal):
             return types
         if asked.shape.has_devices:
@@ -220,11 +221,12 @@ class PlannedNode:
             self._add_of_node(self._daemons.of_node)
         return self._daemons
 
-    def _beside_daemons(self, refusal: Refusal) -> Refusal:
+    def _beside_daemons(self, refusal: Refusal, requirements: Requirements) -> Refusal:
         """Return the refusal of devices with who else has some: nobody sees them on a node that is not there."""
-        if self._daemons is None or not self._daemons.holders or ClusterEvent.DEVICES not in refusal.wake:
+        holders = () if self._daemons is None else self._daemons.holders_within(requirements)
+        if not holders or ClusterEvent.DEVICES not in refusal.wake:
             return refusal
-        names = ", ".join(map(str, self._daemons.holders[:MOST_NAMED]))
+        names = ", ".join(map(str, holders[:MOST_NAMED]))
         return msgspec.structs.replace(refusal, message=f"{refusal.message} besides those of DaemonSet {names}")
 
     def _add_of_node(self, more: Mapping[str, Mapping[str, int]]) -> None:
@@ -257,13 +259,13 @@ class PlannedNode:
         about = f" with what the pod requires of {wanted}" if wanted else ""
         return host_refusal("NoOffering", f"none of its instance types is available{about}")
 
-    def _left_for(self, asked: PendingPod, offered: int) -> int | Refusal:
+    def _left_for(self, asked: PendingPod, offered: int, requirements: Requirements) -> int | Refusal:
         """Return the types that pods can rely on, and on which no DaemonSet has a host port that the pod wants."""
         types = self.ground.rests.left(offered, has_devices=asked.shape.has_devices)
         if isinstance(types, Refusal):
             return types
         refusal: Refusal | None = None
-        for (port, daemon), machines in self.ground.table.holding_port(asked.shape.ports).items():
+        for (port, daemon), machines in self.ground.table.holding_port(asked.shape.ports, requirements).items():
             if types & machines:
                 refusal = refusal or daemon_port_refusal(port, daemon)
                 types &= ~machines
@@ -292,9 +294,10 @@ class PlannedNode:
     def _seat(
         self, asked: PendingPod, need: ExtendedNeed, requirements: Requirements, types: int, market: Market
     ) -> Seat | Refusal:
-        fitting = types & self._fitting(need.node)
+        room = self.ground.table.room(requirements)
+        fitting = types & self._fitting(need.node, room)
         if not fitting:
-            return self._no_room(types, need.node)
+            return self._no_room(types, need.node, room)
         if not self._has_choice(fitting, requirements):
             return self._too_little_choice()
         claims = asked.claims(need)
@@ -307,7 +310,7 @@ class PlannedNode:
             is_for_all = fitting == self.types and requirements == self.requirements
             if isinstance(answer, Denied) and is_for_all and asked.content and not _is_recorded(asked, market):
                 self._denied.add(asked.content)
-            return self._beside_daemons(answer.refusal)
+            return self._beside_daemons(answer.refusal, requirements)
         shares: Shares = {}
         if market.of_node is not None:
             shares = market.of_node.shares(asked, need, self.ground, fitting, answer)
@@ -324,7 +327,7 @@ class PlannedNode:
             text = "no instance type satisfies both scheduling and dynamic resource requirements"
             return host_refusal("NoInstanceType", text)
         refusals = [one for one in shares.values() if isinstance(one, Refusal)]
-        left &= self._with_shares(shares)
+        left &= self._with_shares(shares, self.ground.table.room(requirements))
         if not left:
             text = "no instance type has room for all that the pod and its devices take"
             return refusals[0] if refusals else host_refusal("InsufficientResource", text)
@@ -336,29 +339,28 @@ class PlannedNode:
         of_node = {name: beyond(share, draft.need) for name, share in shares.items() if not isinstance(share, Refusal)}
         return msgspec.structs.replace(draft, types=left, requirements=requirements, of_node=of_node)
 
-    def _fitting(self, more: Resources | Mapping[str, int]) -> int:
+    def _fitting(self, more: Resources | Mapping[str, int], room: MachineRoom) -> int:
         table, total = self.ground.table, plus(self.used, more)
-        mask = table.fitting(total)
+        mask = room.fitting(total)
         for name, of_devices in self._of_node.items():
-            mask &= ~table.with_devices_of((name,)) | table.fitting(plus(total, of_devices))
+            mask &= ~table.with_devices_of((name,)) | room.fitting(plus(total, of_devices))
         return mask
 
-    def _with_shares(self, shares: Shares) -> int:
+    def _with_shares(self, shares: Shares, room: MachineRoom) -> int:
         """Return the machines that have room for a pod that takes so much of each kind with its devices."""
         table, mask = self.ground.table, self.ground.table.everything
         for name, share in shares.items():
             fitting = 0
             if not isinstance(share, Refusal):
-                fitting = table.fitting(plus(plus(self.used, self._of_node.get(name, {})), share))
+                fitting = room.fitting(plus(plus(self.used, self._of_node.get(name, {})), share))
             mask &= ~table.with_devices_of((name,)) | fitting
         return mask
 
-    def _no_room(self, types: int, need: Resources) -> Refusal:
-        table = self.ground.table
+    def _no_room(self, types: int, need: Resources, room: MachineRoom) -> Refusal:
         for name, amount in need.items():
             used = self.used.get(name, 0)
-            if not types & table.fitting({name: used + amount}):
-                return insufficient(name, amount, table.most(name, types) - used, ANY_CHANGE | ClusterEvent.ROOM)
+            if not types & room.fitting({name: used + amount}):
+                return insufficient(name, amount, room.most(name, types) - used, ANY_CHANGE | ClusterEvent.ROOM)
         return host_refusal("InsufficientResource", "no instance type has room for all that the pod requests")
 
     def _has_choice(self, types: int, requirements: Requirements) -> bool:

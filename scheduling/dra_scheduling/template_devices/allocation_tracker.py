@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable
 
+from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.devices.generations import Pool
 from dra_scheduling.devices.ledger import Holder, Ledger
 from dra_scheduling.model.ids import DeviceID, PoolKey
+from dra_scheduling.template_devices.device_host import DeviceHost
 from dra_scheduling.template_devices.device_uses import DeviceUse
 from dra_scheduling.template_devices.seen_devices import Seed, SeenDevices, Uses, seed_of
 
@@ -59,12 +61,18 @@ class AllocationTracker:
             if not by_candidate:
                 del self._published[key]
 
-    def confine(self, candidate: str, is_kept: Callable[[DeviceID], bool]) -> None:
-        """Let a candidate hold only such published devices any more; templates stay as they are."""
+    def confine(self, candidate: str, requirements: Requirements, is_near: Callable[[DeviceID], bool]) -> None:
+        """Let a candidate hold nothing any more in other places, and no published device that is not near."""
+        for held in self._templates.get(candidate, {}).values():
+            for key, uses in tuple(held.items()):
+                kept = tuple(use for use in uses if use.is_within(requirements))
+                if kept != uses:
+                    self._changed()
+                    held[key] = kept
         for key in tuple(self._of.get(candidate, ())):
             by_type = self._published[key][candidate]
             for name, uses in tuple(by_type.items()):
-                kept = tuple(use for use in uses if is_kept(use.device))
+                kept = tuple(use for use in uses if is_near(use.device) and use.is_within(requirements))
                 if kept != uses:
                     self._changed()
                     by_type[name] = kept
@@ -74,13 +82,13 @@ class AllocationTracker:
         published = (self._published[key][candidate] for key in self._of.get(candidate, ()))
         return frozenset(self._templates.get(candidate, {})).union(*published)
 
-    def own_published(self, candidate: str, instance_type: str, key: PoolKey) -> Uses:
-        """Return what a type holds itself of a published pool."""
-        return self._published.get(key, {}).get(candidate, {}).get(instance_type, ())
+    def own_published(self, candidate: DeviceHost, instance_type: str, key: PoolKey) -> Uses:
+        """Return what a type holds itself of a published pool where the candidate can be."""
+        return _there(candidate, self._published.get(key, {}).get(candidate.name, {}).get(instance_type, ()))
 
-    def own_templates(self, candidate: str, instance_type: str, key: PoolKey) -> Uses:
-        """Return what a type holds of its template pool."""
-        return self._templates.get(candidate, {}).get(instance_type, {}).get(key, ())
+    def own_templates(self, candidate: DeviceHost, instance_type: str, key: PoolKey) -> Uses:
+        """Return what a type holds of its template pool where the candidate can be."""
+        return _there(candidate, self._templates.get(candidate.name, {}).get(instance_type, {}).get(key, ()))
 
     def seen(self, pool: Pool, candidate: str, own: Uses) -> SeenDevices | None:
         """Return what is taken of a published pool for a type that holds `own` of it; None where nothing is."""
@@ -107,3 +115,9 @@ class AllocationTracker:
     def _changed(self) -> None:
         self.revision += 1
         self._seen = {}
+
+
+def _there(candidate: DeviceHost, uses: Uses) -> Uses:
+    if all(not use.place for use in uses):
+        return uses
+    return tuple(use for use in uses if use.is_within(candidate.requirements))

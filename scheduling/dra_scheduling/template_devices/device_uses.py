@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dra_scheduling.basics.requirements import Requirement
+from dra_scheduling.basics.requirements import Requirement, Requirements
 from dra_scheduling.devices.compatibility_groups import Memberships
 from dra_scheduling.devices.consumable_capacity import Amounts
 from dra_scheduling.devices.ledger import Charge
@@ -14,7 +14,7 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     `request` is the name as results write it: `request` or `request/alternative`. Two instance types may promise
     different template devices under one id. `charge` is what the device draws from the counters of its pool, and
-    `memberships` say with whom it does.
+    `memberships` say with whom it does. It is held only if the candidate comes to be in the `place`.
     """
 
     request: str
@@ -24,6 +24,11 @@ class DeviceUse(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     is_admin: bool = False
     charge: Charge = ()
     memberships: Memberships = ()
+    place: tuple[Requirement, ...] = ()
+
+    def is_within(self, requirements: Requirements) -> bool:
+        """Whether the device is held if the candidate comes to be under these requirements."""
+        return not self.place or requirements.conflict(self.place) is None
 
 
 class ClaimServed(msgspec.Struct, frozen=True, kw_only=True):

@@ -49,7 +49,7 @@ class DeviceViews:
         return TemplateSearchSpace(published, templates, {name: found for name, found in bound.items() if found})
 
     def _published_stock(self, one: DeviceHostType, pool: PoolOnNode) -> FreeDevices:
-        own = self._tracker.own_published(self._candidate.name, one.name, pool.key)
+        own = self._tracker.own_published(self._candidate, one.name, pool.key)
         found = self._stocks.get((pool, own))
         if found is None:
             home = self._published.find(pool.key)
@@ -58,7 +58,7 @@ class DeviceViews:
         return found
 
     def _template_stock(self, one: DeviceHostType, pool: PoolOnNode) -> FreeDevices:
-        own = self._tracker.own_templates(self._candidate.name, one.name, pool.key)
+        own = self._tracker.own_templates(self._candidate, one.name, pool.key)
         seed = self._seeds.get(pool.key, NOTHING_TAKEN)
         if not own and seed is NOTHING_TAKEN:
             return one.devices.fresh[pool]

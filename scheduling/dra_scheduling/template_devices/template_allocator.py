@@ -6,9 +6,11 @@ those of docs/allocator.md, section "Candidates".
 
 from collections.abc import Collection, Iterable, Mapping
 
+from msgspec.structs import replace
+
 from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.basics.requirements import Requirements, merged
+from dra_scheduling.basics.requirements import Requirement, Requirements, merged
 from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.template_devices.allocated_claims import GivenDevices, Settled, settle
@@ -91,14 +93,15 @@ class TemplateAllocator:
         if allotment.reached is not None:
             self._reached[allotment.candidate] = allotment.reached
 
-    def reserve(self, allotment: Allotment, there: Collection[ObjectKey]) -> None:
+    def reserve(self, allotment: Allotment, there: Collection[ObjectKey], place: tuple[Requirement, ...] = ()) -> None:
         """Reserve what the allotment says; types of the candidate that are not in it stay as they are.
 
         Only the claims that are `there` count as served. Others stand for claims that somebody is going to make, one a
-        candidate. Raises `StaleAllotmentError` as `commit` does.
+        candidate. Nothing is held if the candidate comes to be outside of the `place`. Raises `StaleAllotmentError` as
+        `commit` does.
         """
         self._check(allotment)
-        self._hold(allotment, there)
+        self._hold(allotment, there, place)
 
     def release(self, candidate: str, types: Iterable[str]) -> None:
         """Let these types of the candidate hold nothing any more; those that hold nothing are passed over."""
@@ -120,8 +123,8 @@ class TemplateAllocator:
         self.release(candidate, self._holding(candidate) - frozenset(types))
 
     def confine(self, candidate: str, requirements: Requirements) -> None:
-        """Let the candidate hold no published device that a new node with these requirements does not reach."""
-        self._tracker.confine(candidate, lambda device: self._published.is_near(device, requirements))
+        """Let the candidate hold only what a new node with these requirements reaches, or has there."""
+        self._tracker.confine(candidate, requirements, lambda device: self._published.is_near(device, requirements))
 
     def _check(self, allotment: Allotment) -> None:
         if allotment.revision != self._tracker.revision:
@@ -130,9 +133,11 @@ class TemplateAllocator:
                 f"which is at {self._tracker.revision}"
             )
 
-    def _hold(self, allotment: Allotment, recorded: Collection[ObjectKey]) -> None:
+    def _hold(self, allotment: Allotment, recorded: Collection[ObjectKey], place: tuple[Requirement, ...] = ()) -> None:
         for one in allotment.served:
-            self._tracker.hold(allotment.candidate, one.name, (use for claim in one.claims for use in claim.uses))
+            uses = (use for claim in one.claims for use in claim.uses)
+            held = (replace(use, place=place) for use in uses) if place else uses
+            self._tracker.hold(allotment.candidate, one.name, held)
         for number, key in enumerate(allotment.searched):
             if key in recorded:
                 by_type = {one.name: one.claims[number] for one in allotment.served}

@@ -124,9 +124,9 @@ class Fitting:
     def _by_kind(self, shape: PodClass, need: ExtendedNeed, types: Types, members: int) -> Refusal | None:
         for name in sorted(shape.extended):
             wanted = need.node.get(name)
-            fitting = members & types.table.fitting({name: wanted})
+            fitting = members & types.table.most_room.fitting({name: wanted})
             if not fitting:
-                return insufficient(name, wanted, types.table.most(name, members), ClusterEvent.NODE)
+                return insufficient(name, wanted, types.table.most_room.most(name, members), ClusterEvent.NODE)
             members = fitting
         if need.query is None or need.special is None:
             return None

@@ -15,6 +15,7 @@ from dra_scheduling.fit.pod_class import ExtendedNeed
 from dra_scheduling.fit.taint_toleration import taint_text, untolerated
 from dra_scheduling.instancetypes import InstanceTypeFault, expand
 from dra_scheduling.inventory import Machine, MachineTable, PoolTemplate
+from dra_scheduling.inventory.machine_room import MachineRoom
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.nodepool_limits import Limits
@@ -175,13 +176,13 @@ class Surveyor:
         within = known if has_conflict or wanted is None else known.narrowed(wanted)
         if machine.price_within(within) is None:
             found.append(_refusal("NoOffering", "no offering of it is available"))
-        holding = table.holding_port(self._asked.shape.ports)
+        holding = table.holding_port(self._asked.shape.ports, within)
         found += [daemon_port_refusal(*taken) for taken, machines in holding.items() if machines & bit]
         requests: tuple[RequestCount, ...] = ()
         if isinstance(need, Refusal):
             found.append(need)
         else:
-            found += _room(machine, need.node)
+            found += _room(table.room(within), bit, need.node)
             found += self._devices(template, table, bit, within, need)
             if need.query is not None:
                 requests = counts_of(need.query, SearchSpace(machine.devices.devices.pools, Ledger()), Ledger())
@@ -225,8 +226,7 @@ class Surveyor:
         elif market.of_node is not None:
             shares = market.of_node.shares(self._asked, need, ground, bit, answer)
             for share in shares.values():
-                (machine,) = table.members(bit)
-                yield from (share,) if isinstance(share, Refusal) else _room(machine, share)
+                yield from (share,) if isinstance(share, Refusal) else _room(table.room(within), bit, share)
 
     def _left_out(self, template: PoolTemplate, listed: set[str]) -> Iterator[TypeView]:
         """Yield the types of the node class that the pool does not take, and those that are not valid."""
@@ -264,9 +264,9 @@ def _need(machine: Machine, asked: PendingPod, classes: ClassIndex) -> ExtendedN
     return asked.shape.need_on(offered, classes)
 
 
-def _room(machine: Machine, need: Resources) -> Iterator[Refusal]:
+def _room(room: MachineRoom, bit: int, need: Resources) -> Iterator[Refusal]:
     for name, amount in need.items():
-        most = machine.allocatable.get(name, 0)
+        most = room.most(name, bit)
         if most < amount:
             text = f"insufficient {name}, needs {amount_text(name, amount)} and has {amount_text(name, most)} for pods"
             yield _refusal("InsufficientResource", text, found=most)
