@@ -46,6 +46,8 @@ BOUND = device("a", bindsToNode=True)
 CORES = {"default": "100m", "validRange": {"min": "100m", "step": "100m"}}
 TENTHS = device("a", allowMultipleAllocations=True, capacity={"cores": {"value": "800m", "requestPolicy": CORES}})
 TENTH = request("r", wish(capacity={"requests": {"cores": "250m"}}))
+FULL = device("b", allowMultipleAllocations=True, capacity={"cores": {"value": "1"}})
+FILLING = held("b", shareID="x", consumedCapacity={"cores": "1"})
 DISTINCT_NUMA = [{"distinctAttribute": f"{GPU}/numa"}]
 ONE_SLOT = partitioned(("a", "slots", "2"), ("b", "slots", "2"))
 OVERDRAWN = partitioned(("a", "slots", "2"), ("b", "slots", "2"), ("c", "engines", "1"))
@@ -71,6 +73,8 @@ CASES = [
     ("alternatives-by-request", "allocated", "allocated", world([piece("s", A, B)], SECOND_CHOICE)),
     ("admin-access", "impossible", "allocated", world([piece("s", A)], claim(ADMIN), claim(ONE))),
     ("admin-access", "impossible", "allocated", world(ONE_SLOT, claim(ADMIN), taken=[held("a")])),
+    ("admin-access", "impossible", "allocated", world([piece("s", A, B)], claim(ADMIN, ONE), claim(ONE))),
+    ("admin-access", "impossible", "allocated", world([piece("s", A, FULL)], claim(ONE, ADMIN), taken=[FILLING])),
     ("draws-unseen", "allocated", "impossible", world(ONE_SLOT, claim(ONE), taken=[GONE])),
     ("share-of-whole-device", "allocated", "impossible", world([piece("s", A)], claim(ONE), taken=[SHARE])),
     ("overdrawn-elsewhere", "impossible", "allocated", world(OVERDRAWN, claim(ONE), taken=[held("a"), held("b")])),

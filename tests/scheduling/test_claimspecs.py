@@ -115,6 +115,15 @@ def test_a_class_configures_once_for_the_requests_that_use_it_and_the_claim_foll
     )
 
 
+@pytest.mark.parametrize("scope", [(), ("a",), ("gpu",), ("gpu/small",), ("gpu/large",), ("gpu/large", "a")])
+@pytest.mark.parametrize("position", [0, 1])
+def test_configurations_are_counted_as_an_allocation_carries_them(scope: tuple[str, ...], position: int) -> None:
+    small, large = (DeviceSubRequest(name=name, device_class_name=GPU_CLASS) for name in ("small", "large"))
+    claim = parsed(claim_spec(request("a"), listed(small, large), config=[configured(OPAQUE_B, *scope)]))
+    chosen = [only(claim), claim.requests[1].alternatives[position]]
+    assert claim.count_config(dict(enumerate(chosen))) == len(claim.config_of(chosen))
+
+
 def test_configuration_that_covers_every_request_names_none() -> None:
     spec = claim_spec(request("a"), request("b"), config=[configured(OPAQUE_B, "b", "a")])
     assert [entry.requests for entry in config_of(parsed(spec))] == [(), ()]

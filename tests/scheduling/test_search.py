@@ -103,12 +103,13 @@ def test_admin_access_and_a_normal_request_of_one_claim_never_share_a_device() -
     assert isinstance(search([admin, demand([0], 1, 1), demand([1], 1, 1)], [look, use], 99), NotFound)
 
 
-def test_alike_devices_are_told_apart_once_admin_access_took_one() -> None:
-    look, use = AdminOrNormal.sides(mask(0, 1))
-    admin = Demand(candidates=mask(0, 1), wanted=1, rules=(0,), space=0)
-    found = search([admin, demand([0, 1], 1), demand([0, 1], 1, 1)], [look, use], 99)
+def test_alike_devices_are_told_apart_once_a_claim_with_admin_access_took_one() -> None:
+    rules = [*AdminOrNormal.sides(mask(0, 1)), *AdminOrNormal.sides(mask(0, 1))]
+    looks = [Demand(candidates=mask(0, 1), wanted=1, rules=(rule,), space=claim) for claim, rule in ((0, 0), (1, 2))]
+    # The second claim can look only at what the first one uses.
+    found = search([looks[0], demand([0, 1], 1, 1), looks[1], demand([0, 1], 1, 3)], rules, 99)
     assert isinstance(found, Found)
-    assert found.picks == (mask(0), mask(0), mask(1))
+    assert found.picks == (mask(0), mask(1), mask(1), mask(0))
 
 
 def test_a_shareable_device_serves_admin_access_and_a_share_of_one_claim() -> None:

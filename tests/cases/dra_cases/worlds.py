@@ -9,6 +9,7 @@ from typing import Any
 
 from dra_cases.planning import CLASSES, LABELS, Json, Written, claim_of, device, expressions, slice_of
 from dra_scheduling.model.instancetypes import NODE_CLASS_LABEL
+from dra_scheduling.model.namespaces import ADMIN_ACCESS_LABEL
 from dra_scheduling.wire import write
 
 BORN = "2030-01-01T00:00:00Z"
@@ -56,6 +57,12 @@ def made(api_version: str, kind: str, name: str, *, spec: Json, status: Json | N
 def requirements(written: Json) -> list[Json]:
     """`zone: [a, b]`, `zone: [!a]` or `zone: {operator: ..., values: ..., minValues: ...}`; labels have short names."""
     return expressions({SHORT.get(key, key): values for key, values in written.items()})
+
+
+def namespace(name: str, said: Json) -> Json:
+    """Return a namespace; `admin` lets its claims ask for admin access."""
+    labels = {ADMIN_ACCESS_LABEL: "true"} if said.get("admin") else {}
+    return made("v1", "Namespace", name, spec={}, labels=labels)
 
 
 def node_pool(name: str, said: Json) -> Json:
@@ -280,6 +287,7 @@ def _nominees(pods: list[str]) -> str:
 
 
 MAKERS = {
+    "namespaces": namespace,
     "pools": node_pool,
     "types": instance_type,
     "daemons": daemon_set,

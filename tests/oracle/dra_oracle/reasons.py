@@ -2,7 +2,7 @@
 
 import msgspec
 
-from dra_oracle import alphas, rewriting
+from dra_oracle import alphas, copies, rewriting
 from dra_oracle.rewriting import Rewording
 
 
@@ -120,7 +120,7 @@ REASONS = (
         theirs="admin access takes part in the search like any other request: it needs counters and capacity, "
         "and keeps later requests of other claims off its devices",
         ours="it takes nothing and needs nothing; only requests of one claim get different devices",
-        reword=rewriting.with_admin_access_to_copies,
+        reword=copies.with_admin_access_to_copies,
     ),
     Reason(
         name="draws-unseen",

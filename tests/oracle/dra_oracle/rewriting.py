@@ -16,9 +16,10 @@ from dra_oracle.wishes import Wish, doubtful, is_shareable, wishes_of
 from dra_oracle.world import Json, World
 
 MARK_DOMAIN, MARK = "oracle.example.com", "mark"
+TWIN = f"{MARK_DOMAIN}/twin"
+"""What devices and their copies have in common: see `copies`."""
 FRACTIONS = "FractionalCapacityRange"
 LISTS = frozenset({"ints", "bools", "strings", "versions"})
-SHADOW = "shadow"
 NOTHING: Json = {"cel": {"expression": "false"}}
 
 Place = tuple[int, int]
@@ -40,27 +41,6 @@ def with_selections_spelled_out(checked: Checked, _: tuple[Json, ...]) -> Reword
     if not any(checked.choices.failing.values()):
         return None
     return Reworded(world=spelled_out(checked.world, matching_of(checked)))
-
-
-def with_admin_access_to_copies(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
-    """Requests with admin access choose from devices of their own, like the real ones but nobody else's."""
-    admins = [wish for wish in wishes_of(checked.world) if wish.is_admin]
-    if not admins or any(pool_key(piece)[1].startswith(SHADOW) for piece in checked.world.slices):
-        return None
-    matching = matching_of(checked)
-    slices = list(checked.world.slices)
-    # The requests of one claim still get different devices.
-    for claim in sorted({wish.claim for wish in admins}):
-        copies = {}
-        for number, piece in enumerate(checked.world.slices):
-            # Without its counters a broken pool could become a good one.
-            if pool_key(piece) not in checked.published.broken:
-                copies[number] = len(slices)
-                slices.append(_shadow(piece, f"{SHADOW}-{claim}-", checked.world.features))
-        for where in {(wish.claim, wish.name) for wish in admins if wish.claim == claim}:
-            matching[where] = {(copies[piece], position) for piece, position in matching[where] if piece in copies}
-    world = msgspec.structs.replace(checked.world, slices=tuple(slices))
-    return Reworded(world=spelled_out(world, matching), restored=_without_shadows)
 
 
 def without_former_generations(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
@@ -107,7 +87,7 @@ def without_lists(checked: Checked, _: tuple[Json, ...]) -> Reworded | None:
         kept = {name: each for name, each in device.get("attributes", {}).items() if not LISTS & each.keys()}
         return {**device, "attributes": kept} if kept != device.get("attributes", {}) else device
 
-    slices = tuple(_with_devices(piece, [plain(each) for each in _devices(piece)]) for piece in checked.world.slices)
+    slices = tuple(with_devices(piece, [plain(each) for each in devices_of(piece)]) for piece in checked.world.slices)
     return _if_changed(checked.world, msgspec.structs.replace(checked.world, slices=slices))
 
 
@@ -121,7 +101,7 @@ def without_devices_of(feature: str, *fields: str) -> Rewording:
         lost = {
             (n, position)
             for n, piece in enumerate(checked.world.slices)
-            for position, device in enumerate(_devices(piece))
+            for position, device in enumerate(devices_of(piece))
             if any(device.get(field) or _uses(device, field) for field in fields)
         }
         if feature in checked.world.features or not lost:
@@ -132,7 +112,7 @@ def without_devices_of(feature: str, *fields: str) -> Rewording:
             return for_nothing(wish) if fails else wish.content
 
         slices = [
-            _with_devices(piece, [_plain(each, fields) for each in _devices(piece)]) for piece in checked.world.slices
+            with_devices(piece, [_plain(each, fields) for each in devices_of(piece)]) for piece in checked.world.slices
         ]
         world = msgspec.structs.replace(checked.world, slices=tuple(slices))
         matching = {where: places - lost for where, places in matching_of(checked).items()}
@@ -205,7 +185,7 @@ def with_distinction_refused(checked: Checked, _: tuple[Json, ...]) -> Reworded 
     refused = {
         number
         for number, claim in enumerate(checked.world.claims)
-        if any("distinctAttribute" in rule for rule in claim["spec"]["devices"].get("constraints", ()))
+        if any(rule.get("distinctAttribute", TWIN) != TWIN for rule in claim["spec"]["devices"].get("constraints", ()))
     }
 
     def found(wish: Wish) -> Json:
@@ -262,7 +242,7 @@ def spelled_out(world: World, matching: dict[tuple[int, str], set[Place]]) -> Wo
         return {**device, "attributes": {**device.get("attributes", {}), **mark}}
 
     slices = [
-        _with_devices(piece, [marked((n, position), each) for position, each in enumerate(_devices(piece))])
+        with_devices(piece, [marked((n, position), each) for position, each in enumerate(devices_of(piece))])
         for n, piece in enumerate(world.slices)
     ]
 
@@ -275,31 +255,13 @@ def spelled_out(world: World, matching: dict[tuple[int, str], set[Place]]) -> Wo
     return reworded(msgspec.structs.replace(world, slices=tuple(slices), classes=tuple(classes)), spelled)
 
 
-def _shadow(piece: Json, prefix: str, features: tuple[str, ...]) -> Json:
-    """A slice like this of another pool, with devices that nobody has to share and that draw from no counters.
-
-    With partitions off, those that draw stay as they are, since nobody can have them.
-    """
-    spec = piece["spec"]
-    dropped = {"allowMultipleAllocations", *(["consumesCounters"] if "PartitionableDevices" in features else [])}
-    devices = [{key: value for key, value in each.items() if key not in dropped} for each in _devices(piece)]
-    renamed = {**spec, "pool": {**spec["pool"], "name": prefix + spec["pool"]["name"]}}
-    return _with_devices({**piece, "metadata": {"name": prefix + piece["metadata"]["name"]}, "spec": renamed}, devices)
-
-
-def _without_shadows(allocation: Json) -> Json:
-    results = [
-        {**each, "pool": each["pool"].split("-", 2)[2] if each["pool"].startswith(f"{SHADOW}-") else each["pool"]}
-        for each in allocation["devices"].get("results") or ()
-    ]
-    return {**allocation, "devices": {**allocation["devices"], "results": results}}
-
-
-def _devices(piece: Json) -> list[Json]:
+def devices_of(piece: Json) -> list[Json]:
+    """The devices of a slice."""
     return list(piece["spec"].get("devices", ()))
 
 
-def _with_devices(piece: Json, devices: list[Json]) -> Json:
+def with_devices(piece: Json, devices: list[Json]) -> Json:
+    """The slice with other devices, if there are any."""
     return {**piece, "spec": {**piece["spec"], "devices": devices}} if devices else piece
 
 
