@@ -88,7 +88,7 @@ def test_input_that_cannot_be_used_ends_with_2_and_one_line_a_problem(write: Wri
     ended = dra("simulate", "a.yaml", "b.yaml", "c.yaml")
     assert (ended.code, ended.out) == (2, "")
     assert [line.split(": ")[0] for line in ended.problems] == ["a.yaml", "b.yaml", "c.yaml"]
-    assert ended.problems[0] == "a.yaml: Pod default/a: $.spec.containers: Expected `array`, got `bool`"
+    assert ended.problems[0] == "a.yaml: Pod default/a: $.spec.containers: expected a list, got a boolean"
 
 
 def test_what_can_be_used_is_scheduled_as_if_the_rest_were_not_there(write: Write) -> None:
@@ -96,8 +96,8 @@ def test_what_can_be_used_is_scheduled_as_if_the_rest_were_not_there(write: Writ
     ended = dra("simulate", write("broken.yaml", broken), PLACED)
     assert (ended.code, ended.out) == (2, dra("simulate", PLACED).out)
     assert ended.problems == [
-        "broken.yaml: ResourceSlice s: $.spec: Object missing required field `pool`",
-        "broken.yaml: ResourceSlice s: $.spec.driver: Expected `str`, got `int`",
+        "broken.yaml: ResourceSlice s: $.spec: missing required field pool",
+        "broken.yaml: ResourceSlice s: $.spec.driver: expected a string, got a whole number",
     ]
 
 
