@@ -83,6 +83,11 @@ class PoolIndex:
             self._on_node[node.name] = found
         return found
 
+    def has_slices(self, node: NodePlace) -> bool:
+        """Whether the node reaches any slice, be it of an older generation or without devices."""
+        keys = self._wide | self._anchored.get(node.name, set())
+        return any(self._pools[key].is_seen_from(node) for key in keys)
+
     def wide(self) -> tuple[Pool, ...]:
         """Return the pools that nodes could reach by their labels, those that do not exist yet included, in order."""
         return tuple(self._pools[key] for key in sorted(self._wide))
