@@ -278,7 +278,7 @@ def details_of(wish: DeviceCriteria, board: SearchSpace) -> tuple[str, ...]:
         *_failures(wish, board),
         *_uncountable(wish, board),
         *_incompatible(wish, board),
-        *(problem_of(pool) for pool in board.in_doubt(wish)[:SHOWN]),
+        *(problem_of(pool) for pool in (*board.in_doubt(wish), *board.superseded(wish))[:SHOWN]),
     )
 
 
