@@ -54,6 +54,17 @@ def test_output_is_as_kept(name: str, words: list[str]) -> None:
     assert dra(*words).out == (GOLDEN / name).read_text()
 
 
+def test_a_claim_without_requests_is_shown_as_such_among_what_is_placed(write: Write) -> None:
+    pod_spec = "schedulerName: dra-scheduler, resourceClaims: [{name: gpu, resourceClaimName: none}], containers: []"
+    documents = (
+        "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {pods: 5}}}",
+        "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: none}, spec: {devices: {}}}",
+        f"{{apiVersion: v1, kind: Pod, metadata: {{name: p}}, spec: {{{pod_spec}}}}}",
+    )
+    ended = dra("simulate", write("none.yaml", "\n---\n".join(documents)), "-o", "table")
+    assert ended.out.splitlines()[1].split(maxsplit=2) == ["default/p", "n1", "gpu=(no requests)"]
+
+
 def test_all_keys_are_there_even_if_nothing_is(write: Write) -> None:
     result = json.loads(dra("simulate", write("empty.yaml", "{apiVersion: v1, kind: List, items: []}")).out)
     assert list(result) == KEYS
