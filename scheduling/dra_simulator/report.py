@@ -48,11 +48,14 @@ def findings_blocks(findings: Sequence[Finding], told: Collection[Finding] = ())
 
 
 def _allocation_text(allocation: AllocationResult) -> str:
-    """Return the devices of an allocation, those of one pool together: `driver/pool/device,device`."""
+    """Return the devices of an allocation, those of one pool together: `driver/pool/device,device`.
+
+    Every request takes at least one device, so that an allocation without any is of a claim without requests.
+    """
     pools: defaultdict[str, list[str]] = defaultdict(list)
     for result in allocation.devices.results:
         pools[str(result.device_id.pool_key)].append(result.device)
-    return " ".join(f"{pool}/{','.join(devices)}" for pool, devices in pools.items())
+    return " ".join(f"{pool}/{','.join(devices)}" for pool, devices in pools.items()) or "(no requests)"
 
 
 def counted(number: int, thing: str) -> str:

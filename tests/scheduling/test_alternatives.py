@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.allocation.allocation_outcomes import Allocated
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Impossible
 from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
 from dra_scheduling.allocation.conflict_core import core
@@ -19,8 +19,10 @@ from dra_scheduling.testing import (
     cel,
     claim_spec,
     device,
+    device_class,
     driver_class,
     match_attribute,
+    request,
     resource_slice,
 )
 
@@ -112,3 +114,20 @@ def test_many_requests_of_many_kinds_that_must_agree_find_the_combination_that_f
 
     assert isinstance(found, Allocated)
     assert [result.request for result in found.allocations[0].devices.results] == [f"r{kind}/k{kind}" for kind in kinds]
+
+
+def test_alternatives_of_a_request_that_fits_are_not_told() -> None:
+    either = tuple(DeviceSubRequest(name=name, device_class_name=GPU_CLASS) for name in ("a", "b"))
+    spec = claim_spec(DeviceRequest(name="gpu", first_available=either), request("nic", "nic"))
+    parsed = parse_claim("c", spec, {GPU_CLASS: driver_class(), "nic": device_class("nic", "false")})
+    assert isinstance(parsed, ParsedClaim)
+    index = PoolIndex()
+    index.apply(resource_slice("s", [device("gpu-0")], node="n1"))
+
+    found = allocate([parsed], NodePlace("n1", {}), index, Ledger())
+
+    assert isinstance(found, Impossible)
+    assert (found.refusal.message, found.refusal.details) == (
+        'claim "c" request "nic" (class nic): no device matches',
+        (),
+    )

@@ -11,7 +11,7 @@ from dra_scheduling.allocation.claim_requests import (
     parse_claim,
 )
 from dra_scheduling.basics.features import DEFAULT_FEATURES, ON_BY_DEFAULT, Features
-from dra_scheduling.basics.reasons import ClusterEvent, Refusal
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal, fold, one_line
 from dra_scheduling.model.claims import (
     CapacityRequirements,
     DeviceAllocationConfiguration,
@@ -209,7 +209,7 @@ BAD_CLAIMS = {
         claim_spec(
             listed(DeviceSubRequest(GPU_CLASS, name="a", count=33), DeviceSubRequest(GPU_CLASS, name="b", count=500))
         ),
-        'claim "train": needs 33 devices, a claim holds at most 32',
+        'claim "train" request "gpu/a": needs 33 devices, a claim holds at most 32',
     ),
 }
 
@@ -254,6 +254,24 @@ def test_alternatives_that_no_node_can_serve_are_left_out_and_keep_their_rank() 
     )
     (request_,) = parsed(claim_spec(asked)).requests
     assert [(one.name, request_.score_of(one)) for one in request_.alternatives] == [("gpu/c", 6)]
+
+
+def test_a_claim_whose_alternatives_no_node_can_serve_tells_all_of_them_and_what_could_help() -> None:
+    refusal = refused(
+        claim_spec(
+            listed(
+                DeviceSubRequest("gone", name="a"),
+                DeviceSubRequest(GPU_CLASS, name="b", count=33),
+                DeviceSubRequest("lost", name="c"),
+            )
+        )
+    )
+    assert one_line(fold([refusal]), 1) == (
+        '0/1 nodes fit: on 1: claim "train" request "gpu/a": there is no DeviceClass "gone" '
+        '(claim "train" request "gpu/b": needs 33 devices, a claim holds at most 32; '
+        'claim "train" request "gpu/c": there is no DeviceClass "lost")'
+    )
+    assert refusal.wake == ClusterEvent.CLASSES | ClusterEvent.CLAIMS | ClusterEvent.SLICES
 
 
 def test_gates_are_switched_by_name_only_where_there_is_something_to_switch() -> None:

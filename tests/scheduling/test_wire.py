@@ -35,3 +35,25 @@ def test_a_path_names_the_one_wrong_label_among_many() -> None:
     with pytest.raises(InvalidObjectError) as caught:
         read({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels}})
     assert caught.value.path == '$.metadata.labels["wrong"]'
+
+
+@pytest.mark.parametrize(
+    ("metadata", "told"),
+    [
+        ({"labels": {1: "x"}}, "$.metadata.labels: a key is wrong: expected a string, got a whole number"),
+        ({3: "x"}, "$.metadata: a key is wrong: expected a string"),
+    ],
+)
+def test_a_key_that_is_no_string_is_told_at_its_mapping(metadata: dict[object, object], told: str) -> None:
+    with pytest.raises(InvalidObjectError) as caught:
+        read({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", **metadata}})
+    assert str(caught.value) == f"Node n: {told}"
+
+
+def test_a_value_that_reads_like_a_path_is_told_as_it_is() -> None:
+    amounts = {"cpu": "x - at `$.y`"}
+    raw = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": amounts}}
+    with pytest.raises(InvalidObjectError) as caught:
+        read(raw)
+    assert caught.value.path == '$.status.allocatable["cpu"]'
+    assert caught.value.problem.startswith("invalid quantity 'x - at `$.y`': expected a number")

@@ -1,11 +1,12 @@
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
 import yaml
 
-from dra_scheduling.wire import KINDS, InvalidObjectError, faults_of, read, unknown_fields_of
+from dra_scheduling.wire import KINDS, InvalidObjectError, WireFault, faults_of, read, unknown_fields_of
 
 CRDS = Path(__file__).parents[2] / "crds"
 TYPE = """
@@ -41,7 +42,7 @@ def test_all_that_is_wrong_is_told_with_its_path() -> None:
 
     assert sorted(one.split(": expected")[0] for one in told) == [
         "$.spec.capacity[\"x.org/a b\"]: invalid quantity 'much'",
-        "$.spec.offerings[0]: Object missing required field `zone`",
+        "$.spec.offerings[0]: missing required field zone",
         "$.spec.offerings[2].price: invalid quantity 'free'",
     ]
 
@@ -49,11 +50,11 @@ def test_all_that_is_wrong_is_told_with_its_path() -> None:
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        (with_spec(POOL, weight="much"), ["$.spec.weight: Expected `int`, got `str`"]),
-        (with_spec(POOL, limits=[1]), ["$.spec.limits: Expected `object`, got `array`"]),
+        (with_spec(POOL, weight="much"), ["$.spec.weight: expected a whole number, got a string"]),
+        (with_spec(POOL, limits=[1]), ["$.spec.limits: expected an object, got a list"]),
         (
             {"apiVersion": "v1", "kind": "Pod", "spec": 3},
-            ["$: Object missing required field `metadata`", "$.spec: Expected `object`, got `int`"],
+            ["$: missing required field metadata", "$.spec: expected an object, got a whole number"],
         ),
         ({"apiVersion": "v1", "kind": "Node", "metadata": {}}, ["$.metadata.name: expected a name"]),
         ({"kind": "Pod"}, ["$: expected an object with apiVersion and kind"]),
@@ -61,6 +62,35 @@ def test_all_that_is_wrong_is_told_with_its_path() -> None:
 )
 def test_nothing_else_is_told(raw: object, told: list[str]) -> None:
     assert all_of(raw) == told
+
+
+ODD_VALUES: tuple[object, ...] = ("x", 3, 2.5, True, [1], [[]], [{}], ["x"], {}, {"a": 1}, {"a": {}}, {1: 2})
+
+
+@pytest.mark.parametrize("api", KINDS, ids=lambda api: api[1])
+def test_no_text_of_the_decoder_is_told(api: tuple[str, str]) -> None:
+    base: dict[str, Any] = {"apiVersion": api[0], "kind": api[1], "metadata": {"name": "n"}}
+    told = [fault.problem for raw in spoiled(base, KINDS[api]) for fault in refusals(raw)]
+
+    assert len(told) > len(ODD_VALUES)
+    assert [problem for problem in told if "`" in problem or problem.startswith(("Expected", "Object", "Inv"))] == []
+
+
+def spoiled(base: dict[str, Any], kind: type) -> Iterator[dict[str, Any]]:
+    """Yield the object with odd values in each field, and in each field of its spec and status."""
+    for field in msgspec.structs.fields(kind):
+        yield from ({**base, field.encode_name: value} for value in ODD_VALUES)
+        inner = next((one for one in (field.type, *get_args(field.type)) if hasattr(one, "__struct_fields__")), None)
+        for below in msgspec.structs.fields(inner) if inner is not None else ():
+            yield from ({**base, field.encode_name: {below.encode_name: value}} for value in ODD_VALUES)
+
+
+def refusals(raw: dict[str, Any]) -> tuple[WireFault, ...]:
+    try:
+        read(raw)
+    except InvalidObjectError as error:
+        return faults_of(error, raw)
+    return ()
 
 
 @pytest.mark.parametrize(

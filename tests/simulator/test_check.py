@@ -65,6 +65,9 @@ def resource_slice(spec: str, name: str = "s2") -> str:
     return f"{head}spec: {{driver: gpu.example.com, nodeName: n1, {spec}}}\n"
 
 
+NO_REQUESTS = "expected at least one request: without any, the claim is allocated no device"
+
+
 def test_sound_objects_have_no_findings() -> None:
     assert findings(CLASS, SLICE, request(", count: 2")) == []
 
@@ -160,12 +163,19 @@ def test_the_selector_that_leaves_nothing_is_named() -> None:
             f"{ONE}, constraints: [{{matchAttribute: a/b, distinctAttribute: a/b}}]",
             "error $.constraints[0]: expected exactly one of matchAttribute, distinctAttribute",
         ),
+        ("requests: []", f"warning $.requests: {NO_REQUESTS}"),
     ],
 )
 def test_what_is_wrong_in_a_claim_is_named_with_its_path(devices: str, finding: str) -> None:
     severity, rest = finding.split(" ", 1)
     wanted = f"{severity} ResourceClaim default/c {rest.replace('$', '$.spec.devices', 1)}"
     assert any(found.startswith(wanted) for found in findings(CLASS, SLICE, claim(devices)))
+
+
+def test_a_template_without_requests_is_told_as_a_claim_is() -> None:
+    template = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: t}\n"
+    (found,) = findings(CLASS, f"{template}spec: {{spec: {{devices: {{}}}}}}")
+    assert found == f"warning ResourceClaimTemplate default/t $.spec.spec.devices.requests: {NO_REQUESTS}"
 
 
 def test_paths_in_a_template_lead_through_both_specs() -> None:

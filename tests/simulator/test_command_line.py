@@ -54,6 +54,17 @@ def test_output_is_as_kept(name: str, words: list[str]) -> None:
     assert dra(*words).out == (GOLDEN / name).read_text()
 
 
+def test_a_claim_without_requests_is_shown_as_such_among_what_is_placed(write: Write) -> None:
+    pod_spec = "schedulerName: dra-scheduler, resourceClaims: [{name: gpu, resourceClaimName: none}], containers: []"
+    documents = (
+        "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {pods: 5}}}",
+        "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: none}, spec: {devices: {}}}",
+        f"{{apiVersion: v1, kind: Pod, metadata: {{name: p}}, spec: {{{pod_spec}}}}}",
+    )
+    ended = dra("simulate", write("none.yaml", "\n---\n".join(documents)), "-o", "table")
+    assert ended.out.splitlines()[1].split(maxsplit=2) == ["default/p", "n1", "gpu=(no requests)"]
+
+
 def test_all_keys_are_there_even_if_nothing_is(write: Write) -> None:
     result = json.loads(dra("simulate", write("empty.yaml", "{apiVersion: v1, kind: List, items: []}")).out)
     assert list(result) == KEYS
@@ -88,7 +99,7 @@ def test_input_that_cannot_be_used_ends_with_2_and_one_line_a_problem(write: Wri
     ended = dra("simulate", "a.yaml", "b.yaml", "c.yaml")
     assert (ended.code, ended.out) == (2, "")
     assert [line.split(": ")[0] for line in ended.problems] == ["a.yaml", "b.yaml", "c.yaml"]
-    assert ended.problems[0] == "a.yaml: Pod default/a: $.spec.containers: Expected `array`, got `bool`"
+    assert ended.problems[0] == "a.yaml: Pod default/a: $.spec.containers: expected a list, got a boolean"
 
 
 def test_what_can_be_used_is_scheduled_as_if_the_rest_were_not_there(write: Write) -> None:
@@ -96,8 +107,8 @@ def test_what_can_be_used_is_scheduled_as_if_the_rest_were_not_there(write: Writ
     ended = dra("simulate", write("broken.yaml", broken), PLACED)
     assert (ended.code, ended.out) == (2, dra("simulate", PLACED).out)
     assert ended.problems == [
-        "broken.yaml: ResourceSlice s: $.spec: Object missing required field `pool`",
-        "broken.yaml: ResourceSlice s: $.spec.driver: Expected `str`, got `int`",
+        "broken.yaml: ResourceSlice s: $.spec: missing required field pool",
+        "broken.yaml: ResourceSlice s: $.spec.driver: expected a string, got a whole number",
     ]
 
 

@@ -137,8 +137,11 @@ def test_objects_of_unknown_kinds_are_counted() -> None:
     ("text", "problem"),
     [
         ("kind: Pod", "Pod without a name: $: expected an object with apiVersion and kind"),
-        ("apiVersion: v1\nkind: Pod", "Pod without a name: $: Object missing required field `metadata`"),
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: 7}", "Pod default/7: $.metadata.name: Expected `str`, got `int`"),
+        ("apiVersion: v1\nkind: Pod", "Pod without a name: $: missing required field metadata"),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: 7}",
+            "Pod default/7: $.metadata.name: expected a string, got a whole number",
+        ),
         (
             "apiVersion: v1\nkind: Node\nmetadata: {name: a}\nstatus: {allocatable: {cpu: many}}",
             'Node a: $.status.allocatable["cpu"]: ',

@@ -221,7 +221,7 @@ def test_an_object_that_cannot_be_read_is_passed_over(tmp_path: Path, monkeypatc
         monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig(tmp_path)))
         ended = dra("claims")
     assert ended.code == 0
-    assert ended.problems == ["passed over: cluster: Pod odd: $.spec.containers: Expected `array`, got `int`"]
+    assert ended.problems == ["passed over: cluster: Pod odd: $.spec.containers: expected a list, got a whole number"]
 
 
 def test_the_real_server_is_dumped_for_the_simulator(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -28,6 +29,7 @@ OUT_OF_BUDGET = "OutOfBudget"
 ANY_DEVICE_CHANGE = ClusterEvent.DEVICES | ClusterEvent.SLICES | ClusterEvent.CLASSES | ClusterEvent.NODE
 SHOWN = 2
 SHOWN_SELECTOR = 120
+NOTHING_PUBLISHED = "the node has published no ResourceSlices"
 
 
 def no_match(ask: FlatRequest, board: SearchSpace) -> Refusal:
@@ -191,6 +193,12 @@ def with_unread_lists(refusal: Refusal, count: int) -> Refusal:
     return msgspec.structs.replace(refusal, details=(*refusal.details, told))
 
 
+@lru_cache(maxsize=1024)
+def nothing_published(refusal: Refusal) -> Refusal:
+    """Return the refusal of a node where no device matches because it has no slices; equal ones are one object."""
+    return msgspec.structs.replace(refusal, message=f"{refusal.message}, {NOTHING_PUBLISHED}")
+
+
 def no_choice(asks: Sequence[FlatRequest]) -> Refusal:
     """Everything was tried."""
     return Refusal(
@@ -270,7 +278,7 @@ def details_of(wish: DeviceCriteria, board: SearchSpace) -> tuple[str, ...]:
         *_failures(wish, board),
         *_uncountable(wish, board),
         *_incompatible(wish, board),
-        *(problem_of(pool) for pool in board.in_doubt(wish)[:SHOWN]),
+        *(problem_of(pool) for pool in (*board.in_doubt(wish), *board.superseded(wish))[:SHOWN]),
     )
 
 

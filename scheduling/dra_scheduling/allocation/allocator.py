@@ -1,11 +1,12 @@
 """Devices for the claims of a pod on one node: all of them at once, or the reason why not."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import msgspec
 
 from dra_scheduling.allocation.allocation_outcomes import Allocated, Answer, Chosen, Exhausted, Impossible
-from dra_scheduling.allocation.allocation_refusals import not_in_time
+from dra_scheduling.allocation.allocation_refusals import NO_MATCH, not_in_time, nothing_published
 from dra_scheduling.allocation.allocation_results import allocation
 from dra_scheduling.allocation.claim_query import ClaimQuery, NodeDevices
 from dra_scheduling.allocation.claim_requests import ParsedClaim
@@ -19,6 +20,7 @@ from dra_scheduling.devices.bits import packed, unpacked
 from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.claims import AllocationResult
 
+Given = TypeVar("Given", Answer, Impossible | Exhausted)
 DEFAULT_BUDGET = 100_000
 """Steps for one pod on one node, of about two microseconds each; counted, so that no result depends on the machine."""
 
@@ -38,7 +40,9 @@ def allocate(
     query = ClaimQuery(claims)
     board = SearchSpace(pools.on_node(node), ledger)
     found = choose(query, board, budget, reporter)
-    return _written(query, found, found.picks, board, node.name) if isinstance(found, Chosen) else found
+    if isinstance(found, Chosen):
+        return _written(query, found, found.picks, board, node.name)
+    return _of_node(found, node, pools)
 
 
 def survey(
@@ -54,7 +58,7 @@ def survey(
     An answer that another node gave took no steps here. A search ends soon after it `is_late`. Which devices it would
     be is for `fulfil` to say: picks are places among those that count here.
     """
-    return _survey(query, pools.on_node(node), ledger, budget, is_late)[0]
+    return _of_node(_survey(query, pools.on_node(node), ledger, budget, is_late)[0], node, pools)
 
 
 def _survey(
@@ -83,7 +87,8 @@ def _survey(
 def known_answer(query: ClaimQuery, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Answer | None:
     """Return what `survey` returns, None where that takes time."""
     sight = query.kept_sight(pools.on_node(node), ledger)
-    return None if sight is None else query.known(sight)
+    found = None if sight is None else query.known(sight)
+    return None if found is None else _of_node(found, node, pools)
 
 
 def fulfil(query: ClaimQuery, node: NodePlace, pools: PoolIndex, ledger: Ledger) -> Allocated | Impossible | Exhausted:
@@ -94,7 +99,7 @@ def fulfil(query: ClaimQuery, node: NodePlace, pools: PoolIndex, ledger: Ledger)
     reached = pools.on_node(node)
     found, sight = _survey(query, reached, ledger, DEFAULT_BUDGET, never)
     if not isinstance(found, Chosen):
-        return found
+        return _of_node(found, node, pools)
     board, picks = SearchSpace(reached, ledger), found.picks
     if sight is not None:
         kept = _kept_on(board, reached, sight)
@@ -102,6 +107,13 @@ def fulfil(query: ClaimQuery, node: NodePlace, pools: PoolIndex, ledger: Ledger)
     if ledger.cooldown:
         picks = avoid_cooldown(query, found.choice, picks, board, ledger.cooldown)
     return _written(query, found, picks, board, node.name)
+
+
+def _of_node(answer: Given, node: NodePlace, pools: PoolIndex) -> Given:
+    """Return the answer with what only this node's slices tell: nodes whose devices look the same share an answer."""
+    if isinstance(answer, Impossible) and answer.refusal.reason == NO_MATCH and not pools.has_slices(node):
+        return msgspec.structs.replace(answer, refusal=nothing_published(answer.refusal))
+    return answer
 
 
 def _kept_on(board: SearchSpace, pools: tuple[PoolOnNode, ...], sight: NodeDevices) -> int:

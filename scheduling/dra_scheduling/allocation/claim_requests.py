@@ -63,10 +63,11 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ParsedRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One request: its alternatives, the preferred one first. Those that no node can serve are left out."""
+    """One request: its alternatives, the preferred one first. Those that no node can serve are `left_out`, with why."""
 
     name: str
     alternatives: tuple[Alternative, ...]
+    left_out: tuple[Refusal, ...] = ()
     is_list: bool = False
 
     def score_of(self, alternative: Alternative) -> int:
@@ -167,12 +168,15 @@ def _request(
     if request.exactly is not None:
         only = _alternative(request.name, request.exactly, classes)
         return ParsedRequest(name=request.name, alternatives=(only,))
-    alternatives = []
+    alternatives, left_out = [], []
     for rank, asked in enumerate(request.first_available):
         full_name = f"{request.name}/{asked.name}"
-        if alternative_refusal(claim, full_name, asked, classes, features) is None:
+        refusal = alternative_refusal(claim, full_name, asked, classes, features)
+        if refusal is None:
             alternatives.append(msgspec.structs.replace(_alternative(full_name, asked, classes), rank=rank))
-    return ParsedRequest(name=request.name, alternatives=tuple(alternatives), is_list=True)
+        else:
+            left_out.append(refusal)
+    return ParsedRequest(name=request.name, alternatives=tuple(alternatives), left_out=tuple(left_out), is_list=True)
 
 
 def _alternative(name: str, asked: Asked, classes: Mapping[str, DeviceClass]) -> Alternative:

@@ -1,7 +1,9 @@
 """Why a ResourceClaim cannot be searched for on any node: invalid, missing or broken classes, features not offered."""
 
-from collections.abc import Iterator, Mapping
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import chain, islice
+from operator import or_
 from typing import NamedTuple
 
 import msgspec
@@ -108,11 +110,11 @@ def selector_texts(asked: Asked, device_class: DeviceClass) -> tuple[SelectorTex
     )
 
 
-def too_many_devices(claim: Called, wanted: int) -> Refusal:
-    """Return the refusal of a claim that needs more devices than an allocation can hold."""
+def too_many_devices(claim: Called, wanted: int, alternative: str = "") -> Refusal:
+    """Return the refusal of a claim, or an alternative of it, that needs more devices than an allocation can hold."""
     return Refusal(
         reason=TOO_MANY_DEVICES,
-        message=f"{subject(claim)}: needs {wanted} devices, a claim holds at most {MAX_DEVICES_PER_CLAIM}",
+        message=f"{subject(claim, alternative)}: needs {wanted} devices, a claim holds at most {MAX_DEVICES_PER_CLAIM}",
         wake=ClusterEvent.CLAIMS | ClusterEvent.SLICES | ClusterEvent.CLASSES,
     )
 
@@ -164,13 +166,21 @@ def _of_request(name: Called, request: DeviceRequest, given: GivenClaims) -> Ite
         return
     if not given.features.has(PRIORITIZED_LIST):
         yield _off(subject(name, request.name), "firstAvailable", PRIORITIZED_LIST)
-    hopeless = []
+    hopeless: list[Refusal] = []
     for alternative in request.first_available:
         full_name = f"{request.name}/{alternative.name}"
         yield from _malformed(name, full_name, alternative, given)
-        hopeless.append(next(_hopeless(name, full_name, alternative, given), None))
-    if hopeless and all(refusal is not None for refusal in hopeless):
-        yield from (refusal for refusal in hopeless if refusal is not None)
+        hopeless += islice(_hopeless(name, full_name, alternative, given), 1)
+    if hopeless and len(hopeless) == len(request.first_available):
+        yield _all_hopeless(hopeless)
+
+
+def _all_hopeless(refusals: Sequence[Refusal]) -> Refusal:
+    """Return what stands against the preferred alternative, and in brackets what stands against the others."""
+    first, *others = refusals
+    details = tuple(other.message for other in others)
+    wake = reduce(or_, (refusal.wake for refusal in refusals))
+    return msgspec.structs.replace(first, details=details, wake=wake)
 
 
 def _malformed(claim: Called, name: str, asked: Asked, given: GivenClaims) -> Iterator[Refusal]:
@@ -218,7 +228,7 @@ def _hopeless(claim: Called, name: str, asked: Asked, given: GivenClaims) -> Ite
     texts = tuple(_texts(device_class.spec.selectors, f"of class {device_class.metadata.name}"))
     yield from _of_selectors(where, texts, len(texts))
     if asked.mode == EXACT_COUNT and asked.wanted > MAX_DEVICES_PER_CLAIM:
-        yield too_many_devices(claim, asked.wanted)
+        yield too_many_devices(claim, asked.wanted, name if isinstance(asked, DeviceSubRequest) else "")
 
 
 def _of_selectors(where: str, texts: tuple[SelectorText, ...], of_class: int) -> Iterator[Refusal]:

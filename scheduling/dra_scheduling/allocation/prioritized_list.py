@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import msgspec
 
 from dra_scheduling.allocation.allocation_outcomes import Answer, Chosen, Exhausted, Impossible
-from dra_scheduling.allocation.allocation_refusals import SHOWN, gave_up, not_in_time
+from dra_scheduling.allocation.allocation_refusals import gave_up, not_in_time
+from dra_scheduling.allocation.alternatives_tried import AlternativesTried
 from dra_scheduling.allocation.attempt import AttemptState, FailedAttempt, Spent, attempt
 from dra_scheduling.allocation.claim_query import ClaimQuery
-from dra_scheduling.allocation.claim_validation import TOO_MANY_DEVICES
 from dra_scheduling.allocation.conflict_core import core
 from dra_scheduling.allocation.deadline import IsLate, never
 from dra_scheduling.allocation.device_masks import candidates_of
@@ -142,7 +142,7 @@ class _Choice:
         "_reporter",
         "_sheet",
         "_steps",
-        "_told",
+        "_tried",
     )
 
     def __init__(
@@ -159,7 +159,7 @@ class _Choice:
         self._steps = 0
         self._failures = 0
         self._has_passed_over = False
-        self._told: list[Refusal] = []
+        self._tried = AlternativesTried(query.asks, self._candidates_of, board)
 
     def run(self) -> Answer:
         counts = tuple(len(alternatives) for alternatives in self._query.asks)
@@ -184,7 +184,7 @@ class _Choice:
                 return self._exhausted()
         if self._has_passed_over:
             return self._exhausted()
-        return Impossible(refusal=self._refusal(), steps=self._steps)
+        return Impossible(refusal=self._tried.refusal(), steps=self._steps)
 
     def _learned(self, choice: tuple[int, ...], conflict: AttributeConflict) -> Clash:
         """Return what must not be tried again, as much as the proof, or one of fewer choices, allows."""
@@ -220,7 +220,7 @@ class _Choice:
         return isinstance(result, FailedAttempt)
 
     def _note(self, asks: Sequence[FlatRequest], refusal: Refusal) -> None:
-        self._told.append(refusal)
+        self._tried.note(asks, refusal)
         if self._reporter is not None:
             self._reporter.ruled_out([(ask.claim.name, ask.alternative.name) for ask in asks], refusal)
 
@@ -267,6 +267,7 @@ class _Choice:
         clash = {place: frozenset((choice[place],)) for place in conflict.members}
         if conflict.need is not None:
             clash = self._widened(choice, conflict, conflict.need)
+        self._tried.rule_out(clash)
         asks = self._query.asks
         return {place: members for place, members in clash.items() if len(members) < len(asks[place])}
 
@@ -317,13 +318,3 @@ class _Choice:
         if self._is_late():
             return Exhausted(refusal=not_in_time(asks), steps=self._steps, is_late=True)
         return Exhausted(refusal=gave_up(asks, self._steps), steps=self._steps)
-
-    def _refusal(self) -> Refusal:
-        """Return what stood against the preferred combination, and in brackets what stood against others.
-
-        That some combinations are too large for a claim says less than what stood against those that are not.
-        """
-        told = list(dict.fromkeys(self._told))
-        first, *others = [refusal for refusal in told if refusal.reason != TOO_MANY_DEVICES] or told
-        more = tuple(other.message for other in others[:SHOWN])
-        return msgspec.structs.replace(first, details=(*first.details, *more)) if more else first

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dra_scheduling.devices.attributes import AttributeKey, AttributeSource
 from dra_scheduling.devices.consumable_capacity import Amounts
 from dra_scheduling.devices.free_devices import FreeDevices
+from dra_scheduling.devices.generations import SUPERSEDED
 from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.devices.node_view import PoolOnNode
 from dra_scheduling.devices.selections import DeviceCriteria
@@ -87,6 +88,10 @@ class SearchSpace:
         """
         return [pool for pool in self.broken if pool.verdict(wish).matching or _may_hold_more(pool, wish)]
 
+    def superseded(self, wish: DeviceCriteria) -> list[PoolOnNode]:
+        """Return the pools that had devices for this node before, as far as the wish may mean those."""
+        return [pool for pool in self.broken if _is_superseded(pool) and wish.selection.may_select(pool.key.driver)]
+
     def groups(self, source: AttributeSource) -> dict[AttributeKey, int]:
         """Return the devices by their values of an attribute, over all pools."""
         found: dict[AttributeKey, int] = {}
@@ -129,6 +134,13 @@ class SearchSpace:
 
 def _may_hold_more(pool: PoolOnNode, wish: DeviceCriteria) -> bool:
     """Whether devices that are not seen could match, as far as the driver tells."""
+    if _is_superseded(pool):
+        return False
     problem = pool.pool.problem
     is_partly_seen = problem is not None and problem.has_missing_slices
     return (is_partly_seen or not pool.everything) and wish.selection.may_select(pool.key.driver)
+
+
+def _is_superseded(pool: PoolOnNode) -> bool:
+    problem = pool.pool.problem
+    return problem is not None and problem.reason == SUPERSEDED

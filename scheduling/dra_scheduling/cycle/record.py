@@ -29,7 +29,16 @@ from dra_scheduling.disruption import Create, Step
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.state.assignments import Nominated
-from dra_scheduling.wire import KubernetesObject, read, read_as, write, write_value
+from dra_scheduling.wire import (
+    InvalidObjectError,
+    KubernetesObject,
+    UnknownKindError,
+    read,
+    read_as,
+    write,
+    write_value,
+)
+from dra_scheduling.wire.decode_errors import fault_of, missing_field
 
 FORMAT = "dra-scheduler/recording/v1"
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
@@ -97,7 +106,7 @@ def read_header(line: bytes) -> Header:
         settings = read_as(SchedulerSettings, found["settings"])
         return Header(format=FORMAT, settings=settings, state=read_as(SchedulerState, found["state"]))
     except (KeyError, ValueError) as error:
-        raise InvalidRecordingError(f"expected settings and state: {error}") from error
+        raise InvalidRecordingError(_with_problem("expected settings and state", error)) from error
 
 
 def read_line(line: bytes) -> KubernetesObject | RecordedMoment:
@@ -110,7 +119,7 @@ def read_line(line: bytes) -> KubernetesObject | RecordedMoment:
             return RecordedMoment(at=float(found["at"]), content=_call(line))
         return RecordedMoment(at=float(found["at"]), content=_event(found))
     except (KeyError, ValueError, TypeError) as error:
-        raise InvalidRecordingError(f"expected an object, an event or a decision: {error}") from error
+        raise InvalidRecordingError(_with_problem("expected an object, an event or a decision", error)) from error
 
 
 def written(value: KubernetesObject) -> Json:
@@ -238,7 +247,20 @@ def _read(line: bytes) -> Json:
     try:
         return msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.DecodeError as error:
-        raise InvalidRecordingError(f"expected a JSON object: {error}") from error
+        raise InvalidRecordingError("expected a JSON object") from error
+
+
+def _with_problem(expected: str, error: Exception) -> str:
+    """Return what was expected of a line and what is wrong with it, where that is known in our words."""
+    match error:
+        case KeyError():
+            return f"{expected}: {missing_field(error.args[0])}"
+        case msgspec.ValidationError():
+            return f"{expected}: {': '.join(fault_of(error))}"
+        case InvalidObjectError() | InvalidRecordingError() | UnknownKindError():
+            return f"{expected}: {error}"
+        case _:
+            return expected
 
 
 def _line(content: Json) -> bytes:

@@ -14,6 +14,7 @@ from dra_scheduling.model.slices import Device
 
 INCOMPLETE = "PoolIncomplete"
 INVALID = "PoolInvalid"
+SUPERSEDED = "PoolSuperseded"
 K = TypeVar("K", bound=Hashable)
 
 
@@ -231,6 +232,15 @@ class Pool:
         """Whether the node reaches any slice, an obsolete one too: then those that are not seen yet may be for it."""
         return any(generation.is_seen_from(place) for generation in self._generations.values())
 
+    def superseded_on(self, place: NodePlace) -> PoolOnNode | None:
+        """Return the pool as a node sees it whose slices are all of older generations, None for any other node."""
+        older = [number for number, one in self._generations.items() if one.is_seen_from(place)]
+        if not older or self.current.number in older:
+            return None
+        here, newest = max(older), self.current.number
+        text = f"its slices for this node are of generation {here}, generation {newest} is published for other nodes"
+        return PoolOnNode(self.key, SupersededPool(self, PoolProblem(SUPERSEDED, text)), (), self.features)
+
     def forget_views(self) -> None:
         """Drop what nodes see of any generation."""
         for generation in self._generations.values():
@@ -262,6 +272,30 @@ class Pool:
         if self._generations:
             self.current = self._generations[max(self._generations)]
             self.problem = self.current.problem()
+
+
+class SupersededPool:
+    """A pool of which a node reaches nothing but slices of older generations: it has no device for that node."""
+
+    __slots__ = ("_pool", "problem")
+
+    def __init__(self, pool: Pool, problem: PoolProblem) -> None:
+        self._pool = pool
+        self.problem: PoolProblem | None = problem
+
+    @property
+    def totals(self) -> Mapping[CounterKey, int]:
+        """The shared counters."""
+        return self._pool.totals
+
+    @property
+    def version(self) -> object:
+        """Another object after every change of the present generation."""
+        return self._pool.version
+
+    def counter_state(self, taken: TakenDevices) -> CounterState:
+        """Return what has been drawn from the counters."""
+        return self._pool.counter_state(taken)
 
 
 def _take_out(groups: dict[K, dict[str, IndexedSlice]], key: K, piece: IndexedSlice) -> None:

@@ -74,20 +74,20 @@ class PoolIndex:
         """Return the pools that the node reaches, by driver and pool name.
 
         A pool that is not complete or not valid is there too, and says so, even if the slices within reach are all
-        obsolete and those of its present generation are still to come. The answer is kept under the node's name:
-        `forget_node` when its labels change.
+        obsolete and those of its present generation are still to come; so is one whose present generation is complete
+        and only for other nodes. The answer is kept under the node's name: `forget_node` when its labels change.
         """
         found = self._on_node.get(node.name)
         if found is None:
             keys = sorted(self._wide | self._anchored.get(node.name, set()))
-            views = ((pool, pool.current.view(pool, node)) for pool in (self._pools[key] for key in keys))
-            found = tuple(
-                view
-                for pool, view in views
-                if view.everything or (pool.problem is not None and pool.is_seen_from(node))
-            )
-            self._on_node[node.name] = found
+            views = (_view_of(self._pools[key], node) for key in keys)
+            found = self._on_node[node.name] = tuple(view for view in views if view is not None)
         return found
+
+    def has_slices(self, node: NodePlace) -> bool:
+        """Whether the node reaches any slice, be it of an older generation or without devices."""
+        keys = self._wide | self._anchored.get(node.name, set())
+        return any(self._pools[key].is_seen_from(node) for key in keys)
 
     def wide(self) -> tuple[Pool, ...]:
         """Return the pools that nodes could reach by their labels, those that do not exist yet included, in order."""
@@ -223,3 +223,13 @@ class PoolIndex:
             self._on_node.clear()
         for node in touched.nodes:
             self._on_node.pop(node, None)
+
+
+def _view_of(pool: Pool, node: NodePlace) -> PoolOnNode | None:
+    """Return the pool as the node sees it, None where it sees nothing of it."""
+    view = pool.current.view(pool, node)
+    if view.everything:
+        return view
+    if pool.problem is None:
+        return pool.superseded_on(node)
+    return view if pool.is_seen_from(node) else None

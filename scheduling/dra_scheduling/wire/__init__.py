@@ -1,5 +1,6 @@
 """Kubernetes JSON in and out of the model. Every refusal names the object, the path in it and what was expected."""
 
+from dra_scheduling.wire.decode_errors import WireFault
 from dra_scheduling.wire.objects import (
     KINDS,
     InvalidObjectError,
@@ -13,7 +14,6 @@ from dra_scheduling.wire.objects import (
     write,
     write_value,
 )
-from dra_scheduling.wire.wire_faults import WireFault
 
 __all__ = [
     "KINDS",

@@ -18,9 +18,10 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.wire.decode_errors import WireFault, fault_of
 from dra_scheduling.wire.interning import share_parts
 from dra_scheduling.wire.paths import with_keys
-from dra_scheduling.wire.wire_faults import WireFault, faults, unknown_fields
+from dra_scheduling.wire.wire_faults import faults, unknown_fields
 from kube_cel.quantity import Quantity
 
 KubernetesObject = (
@@ -117,7 +118,7 @@ def read_as(kind: type[T], raw: object) -> T:
         try:
             value = _convert(kind, whole)
         except msgspec.ValidationError as error:
-            problem, path = _parts(error)
+            path, problem = fault_of(error)
             path = with_keys(path, whole, lambda variant: _first_problem(kind, variant))
             raise InvalidObjectError(_subject(raw, kind.__name__), path, problem) from error
     if isinstance(value, ResourceSlice):
@@ -171,17 +172,11 @@ def _convert(kind: type[T], raw: object) -> T:
     return msgspec.convert(raw, kind, dec_hook=_decode)
 
 
-def _parts(error: msgspec.ValidationError) -> tuple[str, str]:
-    """Return what is wrong and the path to it."""
-    problem, _, path = str(error).partition(" - at `")
-    return problem, path.rstrip("`") or "$"
-
-
 def _first_problem(kind: type[Value], raw: object) -> str:
     try:
         _convert(kind, raw)
     except msgspec.ValidationError as error:
-        return _parts(error)[1]
+        return fault_of(error).path
     return ""
 
 

@@ -4,24 +4,18 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import UnionType
-from typing import Any, NamedTuple, TypeGuard, Union, get_args, get_origin
+from typing import Any, TypeGuard, Union, get_args, get_origin
 
 import msgspec
 
 from dra_scheduling.basics.reasons import in_short
+from dra_scheduling.wire.decode_errors import WireFault, fault_of, missing_field
 
 MOST_NAMED = 4
 READ_FOR_ALL = frozenset({"apiVersion", "kind"})
 
 Convert = Callable[[Any, object], object]
 """Returns a value as one of the given type, or raises `msgspec.ValidationError`."""
-
-
-class WireFault(NamedTuple):
-    """One thing that is wrong: a JSON path, and what was expected there."""
-
-    path: str
-    problem: str
 
 
 def faults(kind: object, raw: object, convert: Convert, path: str = "$") -> Iterator[WireFault]:
@@ -33,7 +27,7 @@ def faults(kind: object, raw: object, convert: Convert, path: str = "$") -> Iter
             if raw.get(field.encode_name) is not None:
                 yield from faults(field.type, raw[field.encode_name], convert, f"{path}.{field.encode_name}")
             elif field.required:
-                yield WireFault(path, f"Object missing required field `{field.encode_name}`")
+                yield WireFault(path, missing_field(field.encode_name))
     elif origin is tuple and isinstance(raw, list):
         for number, item in _there(enumerate(raw)):
             yield from faults(get_args(kind)[0], item, convert, f"{path}[{number}]")
@@ -69,8 +63,8 @@ def _of_leaf(kind: object, raw: object, convert: Convert, path: str) -> Iterator
     try:
         convert(kind, raw)
     except msgspec.ValidationError as error:
-        problem, _, below = str(error).partition(" - at `$")
-        yield WireFault(f"{path}{below.rstrip('`')}", problem)
+        below, problem = fault_of(error)
+        yield WireFault(f"{path}{below.removeprefix('$')}", problem)
 
 
 def _there(items: Iterable[tuple[Any, object]]) -> Iterator[tuple[Any, object]]:

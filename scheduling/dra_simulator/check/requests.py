@@ -87,6 +87,9 @@ def _repeated(names: Iterable[str], path: str, what: str) -> Remarks:
 
 
 def _count_remarks(asked: DeviceClaim, path: str) -> Remarks:
+    if not asked.requests:
+        told = "expected at least one request: without any, the claim is allocated no device"
+        yield warning(f"{path}.requests", told)
     wanted = sum(_at_least(request) for request in asked.requests)
     if wanted > MAX_DEVICES_PER_CLAIM:
         yield error(f"{path}.requests", f"expected at most {MAX_DEVICES_PER_CLAIM} devices in a claim, got {wanted}")

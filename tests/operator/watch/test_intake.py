@@ -192,7 +192,11 @@ async def test_an_unusable_pod_that_waits_is_absent_and_says_why(world: World) -
 
     assert world.cache.get(Pod, KEY) is None
     assert world.refused == [
-        ("dra-scheduler", "InvalidObject", "$.spec.tolerations[0].tolerationSeconds: Expected `int | null`, got `str`")
+        (
+            "dra-scheduler",
+            "InvalidObject",
+            "$.spec.tolerations[0].tolerationSeconds: expected a whole number, got a string",
+        )
     ]
 
 

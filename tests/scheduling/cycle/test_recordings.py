@@ -137,11 +137,22 @@ def test_a_look_at_nodes_that_took_long_is_replayed_with_its_pause() -> None:
     ("lines", "problem"),
     [
         ([], "expected at least a header"),
-        ([b"no JSON\n"], "expected a JSON object"),
+        ([b"no JSON\n"], "expected a JSON object$"),
         ([b"{}\n"], "expected a recording with format dra-scheduler/recording/v1"),
-        ([b'{"format":"dra-scheduler/recording/v1"}\n'], "expected settings and state"),
+        (
+            [b'{"format":"dra-scheduler/recording/v1"}\n'],
+            "expected settings and state: missing required field settings$",
+        ),
         ([None, b'{"at":1,"event":"Unknown"}\n'], "line 2: "),
-        ([None, b'{"at":1}\n'], "line 2: expected an object, an event or a decision"),
+        ([None, b'{"at":1}\n'], "line 2: expected an object, an event or a decision: missing required field event$"),
+        (
+            [None, b'{"at":1,"decide":{"steps":"many","late":[],"decisions":{}}}\n'],
+            r"line 2: .*: \$\.decide\.steps: expected a whole number, got a string$",
+        ),
+        (
+            [None, b'{"at":1,"event":"NodeClaimWrite","name":"a","result":"maybe"}\n'],
+            "line 2: expected an object, an event or a decision$",
+        ),
         ([None, b'{"object":{"kind":"Pod","apiVersion":"v1"}}\n'], "line 2: "),
     ],
 )
