@@ -1,3 +1,4 @@
+import http.client
 import time
 
 import pytest
@@ -119,3 +120,15 @@ def test_silence_is_told(operator: RunningOperator, replicas: Operators, network
         return text if status == 500 and "deviceclasses" in text else ""
 
     assert "deviceclasses: nothing heard for 3 s\n" in wait_until(silence, "the operator to say so")
+
+
+def test_a_cluster_in_which_nothing_changes_leaves_the_operator_ready(replicas: Operators, place: World) -> None:
+    # The server sends no bookmark while nothing changes, and a watch is opened anew every 25 seconds.
+    operator = replicas.add("quiet", roles="scheduler", account="dra-scheduler", watch_silence_seconds="30")
+    operator.run()
+    answers = []
+    for _ in range(40):
+        answers.append(operator.ask("/readyz"))
+        time.sleep(1)
+
+    assert [(status, text) for status, text in answers if status != http.client.OK] == []
