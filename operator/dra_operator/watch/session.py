@@ -21,7 +21,6 @@ from dra_kube.resources import Resource
 from dra_operator.kinds import BY_PATH
 from dra_operator.logs import log
 from dra_operator.metrics import WATCH_EVENTS
-from dra_operator.watch.tuning import SILENT_SECONDS
 from dra_operator.watch.watches import Watch, Watches
 
 ERROR = b'{"type":"ERROR"'
@@ -78,10 +77,9 @@ class _Response(aiohttp.ClientResponse):
             return await self._expired()
         watch = self._watch()
         if watch is not None and "watch" in self.url.query:
+            # The server sends no bookmark while nothing changes: that it accepts a watch is then all it ever says.
+            watch.spoke()
             self.content = _Stream(self.content, watch)  # type: ignore[assignment]
-            if watch.opened(SILENT_SECONDS):
-                _log.warning("a watch says nothing, its kind is listed anew", kind=watch.resource.plural)
-                self.content = _Expired(self.content)  # type: ignore[assignment]
         return self
 
     async def _expired(self) -> aiohttp.ClientResponse:

@@ -9,8 +9,8 @@ from dra_operator.settings import SettingsError
 
 CHUNK = 500
 IDLE_SECONDS = 0.05
-# A watch is opened anew every so often, so that one that is only half there is noticed. The server sends a bookmark
-# two seconds before the end, so a watch that lives is never silent for longer.
+# A watch is opened anew every so often, so that one that is only half there is noticed. Two seconds before the end the
+# server sends a bookmark, but none where nothing has changed since the watch began.
 WATCH_SECONDS = 25
 SILENT_SECONDS = 30.0
 CONNECT_SECONDS = 5.0

@@ -21,7 +21,6 @@ class Watch:
         "_clock",
         "_handled",
         "_is_listing",
-        "_is_unanswered",
         "_known",
         "_list_version",
         "_on_listed",
@@ -29,7 +28,6 @@ class Watch:
         "_uids",
         "_unhandled",
         "_unseen",
-        "is_mute",
         "last_attempt",
         "last_word",
         "lists",
@@ -43,9 +41,6 @@ class Watch:
         self._clock = clock
         self._on_listed = on_listed
         self._is_listing = False
-        self._is_unanswered = False
-        self.is_mute = False
-        """Whether the server accepted the last watches and has said nothing in them; lists are no word of a watch."""
         self._uids: set[str] = set()
         self._unseen: dict[str, int] = {}
         self._list_version = 0
@@ -77,20 +72,8 @@ class Watch:
         """Record that Kopf asks for the list or the watch: its task is alive."""
         self.last_attempt = self._clock()
 
-    def opened(self, seconds: float) -> bool:
-        """Record that the server accepts a watch, which is no word of it, and return whether to list anew instead.
-
-        That is where it accepted one before this, and was silent for so long.
-        """
-        since = self._clock() - seconds
-        is_due = self._is_unanswered and self.last_word <= since
-        self.is_mute |= is_due
-        self._is_unanswered = True
-        return is_due
-
     def spoke(self) -> None:
-        """Record that the server sent anything in a watch."""
-        self._is_unanswered = self.is_mute = False
+        """Record that the server sent anything."""
         self.last_word = self.last_attempt = self._clock()
 
     def page(self, entries: Iterable[tuple[str, int]], version: int, *, first: bool, last: bool) -> None:
@@ -98,7 +81,7 @@ class Watch:
 
         It says nothing about objects that an own write has created or changed since.
         """
-        self.last_word = self.last_attempt = self._clock()
+        self.spoke()
         if first:
             self._handled = self.progress
             self._is_listing = True
@@ -196,11 +179,9 @@ class Watches:
         return tuple(watch.resource.plural for watch in self._watches.values() if not watch.is_synced)
 
     def silent(self, seconds: float) -> tuple[str, ...]:
-        """The kinds of which nothing was heard for so long, and those whose watches say nothing between lists."""
+        """The kinds of which nothing was heard for so long."""
         since = self._clock() - seconds
-        return tuple(
-            watch.resource.plural for watch in self._watches.values() if watch.is_mute or watch.last_word < since
-        )
+        return tuple(watch.resource.plural for watch in self._watches.values() if watch.last_word < since)
 
     def abandoned(self, seconds: float) -> tuple[str, ...]:
         """The kinds that nobody even asks for any more."""

@@ -58,7 +58,6 @@ class Proxy:
         self._rules: list[Rule] = []
         self._writes: list[Recorded] = []
         self._streams: set[Stream] = set()
-        self._accepts_only = False
         self._port = 0
         self._started = threading.Event()
         self._loop = asyncio.new_event_loop()
@@ -112,15 +111,6 @@ class Proxy:
     def end_watches(self, path: str = "") -> int:
         """Tells watches that their version is too old and ends them; returns how many."""
         return self._mark("is_gone", path)
-
-    @contextmanager
-    def mute_watches(self) -> Iterator[None]:
-        """Watches that are opened while the block lasts are accepted and say nothing, not even a bookmark."""
-        self._accepts_only = True
-        try:
-            yield
-        finally:
-            self._accepts_only = False
 
     @contextmanager
     def silenced(self, path: str) -> Iterator[None]:
@@ -177,7 +167,6 @@ class Proxy:
 
     async def _stream(self, exchange: "_Passage", path: str) -> web.StreamResponse:
         stream = Stream(path)
-        stream.is_frozen = self._accepts_only
         self._streams.add(stream)
         try:
             return await exchange.stream(stream)

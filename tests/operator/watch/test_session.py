@@ -221,26 +221,11 @@ async def test_a_list_that_expires_between_its_pages_ends_so_that_kopf_begins_an
         await world.list()
 
 
-async def test_that_a_watch_is_accepted_is_no_word_of_it(world: World) -> None:
+async def test_a_watch_that_is_accepted_where_nothing_changes_is_not_silent(world: World) -> None:
     world.clock.advance(100)
 
-    await world.watch()
+    assert await world.watch() == b""
 
-    assert "pods" in world.watches.silent(60)
-
-
-async def test_after_a_mute_watch_the_kind_is_listed_anew(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "ERROR_PAUSE", 0)
-    await world.watch()
-    world.clock.advance(31)
-
-    assert b'"code":410' in await world.watch()
-
-    world.pages[""] = {"metadata": {"resourceVersion": "7"}, "items": []}
-    await world.list()
-    assert "pods" in world.watches.silent(60), "a list is no word of a watch"
-    world.chunks = [line("BOOKMARK", 8)]
-    assert await world.watch() == line("BOOKMARK", 8)
     assert "pods" not in world.watches.silent(60)
 
 

@@ -204,64 +204,6 @@ def test_silence_is_told_by_kind() -> None:
     assert watches.silent(60) == ("resourceclaims",)
 
 
-def opened_after(seconds: float, *, word: bool) -> tuple[Watches, bool]:
-    """Return watches of which one was opened twice, and whether its kind is to be listed anew."""
-    clock = ManualClock()
-    watches = Watches(clock, Listener())
-    claims = watches[ResourceClaim]
-    assert not claims.opened(30)
-    if word:
-        claims.spoke()
-    clock.advance(seconds)
-    return watches, claims.opened(30)
-
-
-def test_a_watch_that_is_opened_again_after_a_mute_one_is_silent_at_once() -> None:
-    watches, is_due = opened_after(30, word=False)
-
-    assert is_due
-    assert watches.silent(60) == ("resourceclaims",)
-
-
-def test_a_watch_that_is_opened_again_before_it_could_say_anything_is_not_silent() -> None:
-    watches, is_due = opened_after(29, word=False)
-
-    assert not is_due
-    assert watches.silent(60) == ()
-
-
-def test_a_watch_that_is_opened_again_after_one_that_spoke_is_not_silent() -> None:
-    watches, is_due = opened_after(31, word=True)
-
-    assert not is_due
-    assert watches.silent(60) == ()
-
-
-def test_lists_do_not_end_the_silence_of_mute_watches_and_a_word_does() -> None:
-    watches, _ = opened_after(31, word=False)
-    listed(watches[ResourceClaim], 10)
-    assert watches.silent(60) == ("resourceclaims",)
-    assert not watches[ResourceClaim].opened(30), "the list was just made"
-
-    watches[ResourceClaim].spoke()
-
-    assert watches.silent(60) == ()
-
-
-def test_kinds_whose_watches_stay_mute_are_listed_anew_again_and_again() -> None:
-    clock = ManualClock()
-    claims = Watches(clock, Listener())[ResourceClaim]
-    claims.opened(30)
-    dues: list[bool] = []
-    for _ in range(3):
-        clock.advance(31)
-        dues.append(claims.opened(30))
-        listed(claims, 10)
-        claims.opened(30)
-
-    assert dues == [True] * 3
-
-
 def test_a_watch_that_is_asked_for_is_not_abandoned() -> None:
     clock = ManualClock()
     watches = Watches(clock, Listener())

@@ -10,8 +10,6 @@ from dra_cluster.proxy import Proxy
 from dra_cluster.world import World
 from dra_controlplane.server import ControlPlane
 from dra_controlplane.waiting import wait_until
-from dra_kube.resources import Resource
-from dra_operator.kinds import WATCHED
 
 pytestmark = pytest.mark.controlplane
 
@@ -89,29 +87,6 @@ def test_watches_that_are_refused_as_too_old(operator: RunningOperator, network:
 
     assert operator.is_running
     assert_comes_back(place)
-
-
-def test_watches_that_are_accepted_and_mute_while_lists_fail(
-    operator: RunningOperator, network: Proxy, place: World
-) -> None:
-    with network.mute_watches():
-        assert network.end_watches() >= 7
-        wait_until(
-            lambda: all(silent(operator, resource) for resource in WATCHED), "every kind to be silent", seconds=60
-        )
-        failed = network.disturb(Match(method="GET", path=r"\?limit="), answer(500), times=0)
-        failed.wait(60)
-        time.sleep(5)
-    network.calm()
-
-    assert operator.is_running
-    assert_comes_back(place)
-    operator.wait_ready()
-
-
-def silent(operator: RunningOperator, resource: Resource) -> bool:
-    status, text = operator.ask("/readyz")
-    return status == 500 and f"{resource.plural}: nothing heard" in text
 
 
 def test_a_pod_that_went_while_nobody_watched_has_gone(operator: RunningOperator, network: Proxy, place: World) -> None:
