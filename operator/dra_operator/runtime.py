@@ -30,7 +30,7 @@ from dra_operator.settings import NodeClaimsMode, Role, Settings
 from dra_operator.watch.audit import Audit
 from dra_operator.watch.cache import Cache
 from dra_operator.watch.device_problems import DeviceProblems
-from dra_operator.watch.intake import BadInput, Intake, PodRefused, SupplyRefused
+from dra_operator.watch.intake import BadInput, Intake, PodRefused, UnusableListener
 from dra_operator.watch.session import open_session
 from dra_operator.watch.tuning import WATCH_SECONDS
 from dra_operator.watch.upgrades import Upgrades
@@ -173,7 +173,7 @@ class Runtime:
                 continue
             self._leaderships[role] = leadership
             self._roles[role] = running
-        bad_input = BadInput(recorder, self._pod_refused(), self._supply_refused())
+        bad_input = BadInput(recorder, self._pod_refused(), self._supply())
         device_problems = DeviceProblems(recorder, self.view.pool_problem)
         self._intake = Intake(self.cache, self.watches, bad_input, (self.view, device_problems, *self._roles.values()))
         api.learn = self._intake.learn
@@ -220,9 +220,9 @@ class Runtime:
         scheduler = self._roles.get(Role.SCHEDULER)
         return scheduler.refused if isinstance(scheduler, SchedulerRole) else None
 
-    def _supply_refused(self) -> SupplyRefused | None:
+    def _supply(self) -> UnusableListener | None:
         keeper = self._roles.get(Role.NODECLAIMS)
-        return keeper.refused if isinstance(keeper, NodeClaimsRole) else None
+        return keeper if isinstance(keeper, NodeClaimsRole) else None
 
     async def _until_served(self, api: HttpApi) -> None:
         """Wait for a cluster that has every kind: Kopf looks for them only once."""

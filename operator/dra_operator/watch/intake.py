@@ -23,7 +23,6 @@ from dra_scheduling.wire import KINDS, InvalidObjectError, KubernetesObject, key
 
 Raw = Mapping[str, Any]
 PodRefused = Callable[[Pod, str, str], None]
-SupplyRefused = Callable[[Kind, Raw, str], None]
 
 INVALID_REASON = "InvalidObject"
 MAX_REMEMBERED = 10_000
@@ -53,10 +52,26 @@ class CacheListener(Protocol):
         ...
 
 
+class UnusableListener(Protocol):
+    """Who is told about objects that cannot be used, and about what becomes of them."""
+
+    def refused(self, kind: Kind, raw: Raw, problem: str) -> None:
+        """The object cannot be used."""
+        ...
+
+    def deleted(self, kind: Kind, uid: str) -> None:
+        """The object has gone, whether it could be used or not."""
+        ...
+
+    def listed(self, kind: Kind, uids: frozenset[str]) -> None:
+        """There are no other objects of the kind than these."""
+        ...
+
+
 class BadInput:
     """Says on an unusable object what is wrong with it, once for each problem.
 
-    `pod_refused` is told of pods besides, and `supply_refused` of every object, since people look for the reason in
+    `pod_refused` is told of pods besides, and `supply` of every object, since people look for the reason in
     conditions.
     """
 
@@ -64,24 +79,34 @@ class BadInput:
         self,
         recorder: Recorder,
         pod_refused: PodRefused | None = None,
-        supply_refused: SupplyRefused | None = None,
+        supply: UnusableListener | None = None,
     ) -> None:
         self._recorder = recorder
         self._pod_refused = pod_refused
-        self._supply_refused = supply_refused
+        self._supply = supply
         self._told: OrderedDict[str, str] = OrderedDict()
 
     def has_told(self, uid: str) -> bool:
         """Whether there was a problem with this object."""
         return uid in self._told
 
+    def deleted(self, kind: Kind, uid: str) -> None:
+        """Pass on that an object has gone: of one that could not be used, nobody else knows."""
+        if self._supply is not None:
+            self._supply.deleted(kind, uid)
+
+    def listed(self, kind: Kind, uids: frozenset[str]) -> None:
+        """Pass on which objects of a kind there are."""
+        if self._supply is not None:
+            self._supply.listed(kind, uids)
+
     def tell(self, kind: Kind, raw: Raw, error: InvalidObjectError) -> None:
         """Log the problem and write it as an Event of the object."""
         resource, metadata = BY_KIND[kind], raw["metadata"]
         INVALID_OBJECTS.labels(resource.plural).inc()
         uid, problem = str(metadata.get("uid")), f"{error.path}: {error.problem}"
-        if self._supply_refused is not None:
-            self._supply_refused(kind, raw, problem.removeprefix("$."))
+        if self._supply is not None:
+            self._supply.refused(kind, raw, problem.removeprefix("$."))
         if self._told.get(uid) == problem:
             return
         self._told[uid] = problem
@@ -124,6 +149,7 @@ class Intake:
             novelty = Novelty.NOTHING
         elif event == "DELETED":
             self._remove(kind, raw)
+            self._bad_input.deleted(kind, raw["metadata"]["uid"])
             novelty = Novelty.NEWS
         else:
             novelty = self._take(kind, event, raw)
@@ -141,6 +167,7 @@ class Intake:
         """Let go of what is not in a whole list any more: a watch that had to start anew tells no deletions."""
         for value in self._cache.outdated(resource.kind, uids):
             self._drop(resource.kind, key_of(value), value.metadata.uid)
+        self._bad_input.listed(resource.kind, uids)
 
     def is_unusable(self, uid: str) -> bool:
         """Whether the object was seen and could not be used."""

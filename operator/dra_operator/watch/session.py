@@ -74,7 +74,7 @@ class _Response(aiohttp.ClientResponse):
             # The CustomResourceDefinition was taken away, and may come back: Kopf would stop, but waits for a server.
             raise aiohttp.ClientConnectionError(f"{self.url.path} is not served")
         if self.status == HTTPStatus.GONE and self.url.path in BY_PATH:
-            return self._expired()
+            return await self._expired()
         watch = self._watch()
         if watch is not None and "watch" in self.url.query:
             # The server sends no bookmark while nothing changes: that it accepts a watch is then all it ever says.
@@ -82,10 +82,13 @@ class _Response(aiohttp.ClientResponse):
             self.content = _Stream(self.content, watch)  # type: ignore[assignment]
         return self
 
-    def _expired(self) -> aiohttp.ClientResponse:
+    async def _expired(self) -> aiohttp.ClientResponse:
         """Let Kopf list anew: as a status, 410 would end the process, and only in the stream it would not."""
         if "watch" not in self.url.query:
-            raise aiohttp.ClientConnectionError(f"the list of {self.url.path} has expired")
+            # Kopf would ask for the same page for ever after a broken connection; after a broken body it begins anew.
+            _log.warning("a list has expired before its last page", path=self.url.path)
+            await asyncio.sleep(ERROR_PAUSE)
+            raise aiohttp.ClientPayloadError(f"the list of {self.url.path} has expired")
         _log.warning("the server refused a watch as too old", path=self.url.path)
         self.status = HTTPStatus.OK
         self.content = _Expired(self.content)  # type: ignore[assignment]

@@ -12,7 +12,9 @@ from dra_kube.resources import Resource
 from dra_operator.api.discovery import optional, unserved
 from dra_operator.logs import log
 
-PERIOD_SECONDS = 10.0
+PERIOD_SECONDS = 60.0
+MISSING_SECONDS = 10.0
+"""As long as a kind is missing that has to be there, nothing is bound: its return is to be seen sooner."""
 # Kinds come one after the other, and while API servers are replaced they do not all say the same.
 CONFIRMATIONS = 4
 CONFIRM_SECONDS = 2.5
@@ -35,10 +37,17 @@ class Upgrades:
         self.problems: tuple[str, ...] = ()
         """A line for each kind that the cluster has to serve, and does not serve at present."""
 
+    @property
+    def pause(self) -> float:
+        """The seconds until the next look: short ones only while something is different."""
+        if self._times:
+            return CONFIRM_SECONDS
+        return MISSING_SECONDS if self.problems else PERIOD_SECONDS
+
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
-            await asyncio.sleep(CONFIRM_SECONDS if self._times else PERIOD_SECONDS)
+            await asyncio.sleep(self.pause)
             try:
                 await self.look()
             except ApiError as error:

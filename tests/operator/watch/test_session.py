@@ -193,11 +193,31 @@ async def test_a_watch_that_is_refused_as_too_old_ends_as_one_whose_version_is(
     assert json.loads(answer)["object"]["code"] == 410
 
 
-async def test_a_list_that_has_expired_is_a_connection_that_broke(world: World) -> None:
+async def test_a_watch_that_is_refused_as_too_old_leaves_the_kind_silent_until_it_is_listed(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "ERROR_PAUSE", 0)
+    world.clock.advance(100)
+    world.status = 410
+    await world.watch()
+    assert "pods" in world.watches.silent(60)
+
+    world.status = 200
+    world.pages[""] = {"metadata": {"resourceVersion": "7"}, "items": []}
+    await world.list()
+
+    assert "pods" not in world.watches.silent(60)
+
+
+async def test_a_list_that_expires_between_its_pages_ends_so_that_kopf_begins_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "ERROR_PAUSE", 0)
     world.status = 410
     world.pages[""] = {"kind": "Status", "code": 410}
 
-    with pytest.raises(aiohttp.ClientConnectionError, match="expired"):
+    # After a ClientConnectionError, Kopf asks for the very same page again, for ever.
+    with pytest.raises(aiohttp.ClientPayloadError, match="expired"):
         await world.list()
 
 

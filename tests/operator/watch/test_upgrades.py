@@ -96,6 +96,39 @@ async def test_a_kind_that_has_to_be_there_is_waited_for() -> None:
     assert (place.upgrades.problems, place.reasons) == ((), [])
 
 
+async def test_as_long_as_nothing_changes_the_server_is_asked_once_a_minute() -> None:
+    place = Place(*NODE_KINDS)
+    assert place.upgrades.pause == 60
+
+    await place.look()
+
+    assert place.upgrades.pause == 60
+
+
+async def test_a_change_is_confirmed_within_seconds() -> None:
+    place = Place()
+    place.serve(*WATCHED, *NODE_KINDS)
+    await place.look(1)
+    assert place.upgrades.pause * CONFIRMATIONS <= 10
+
+    place.serve(*WATCHED)
+    await place.look(1)
+
+    assert place.upgrades.pause == 60
+
+
+async def test_the_return_of_a_kind_that_has_to_be_there_is_seen_sooner() -> None:
+    place = Place()
+    place.serve(*(one for one in WATCHED if one is not BIND_REQUESTS))
+    await place.look(1)
+    assert place.upgrades.pause == 10
+
+    place.serve(*WATCHED)
+    await place.look(1)
+
+    assert place.upgrades.pause == 60
+
+
 async def test_a_server_that_does_not_answer_says_nothing_about_kinds() -> None:
     place = Place(*NODE_KINDS)
     error = ApiError("get", 503, reason="ServiceUnavailable", message="not now")

@@ -142,6 +142,14 @@ class NodeClaimsRole:
             self._unusable[task] = value
             self._queue.add(task)
 
+    def deleted(self, kind: Kind, uid: str) -> None:
+        """Forget an object that cannot be read and has gone."""
+        self._forget(task for task, one in self._unusable.items() if one.kind is kind and one.uid == uid)
+
+    def listed(self, kind: Kind, uids: frozenset[str]) -> None:
+        """Forget the objects that cannot be read and are not in a whole list of their kind."""
+        self._forget(task for task, one in self._unusable.items() if one.kind is kind and one.uid not in uids)
+
     def jobs(self) -> tuple[Coroutine[None, None, None], ...]:
         """Return what is to run on the event loop."""
         return tuple(self._queue.work(self._look) for _ in range(WORKERS))
@@ -251,6 +259,11 @@ class NodeClaimsRole:
         status = status_of(value, result, now=timestamp())
         if status != value.status:
             await self._writer.show_type(value, status)
+
+    def _forget(self, gone: Iterable[Task]) -> None:
+        for task in tuple(gone):
+            del self._unusable[task]
+            self._queue.forget(task)
 
     def _concern(self, value: KubernetesObject, claims: Iterable[str]) -> None:
         for name in claims:

@@ -22,6 +22,11 @@ class Unusable(msgspec.Struct, frozen=True, kw_only=True):
     problem: str
 
     @property
+    def uid(self) -> str:
+        """Which object it is."""
+        return str(self.raw["metadata"].get("uid") or "")
+
+    @property
     def group(self) -> str:
         """The group of its node class, empty if it has none."""
         spec = self.raw.get("spec") or {}

@@ -57,7 +57,7 @@ class Office(RequestsInMemory):
         watches = Watches(ManualClock(), lambda _, __: None)
         for resource in (INSTANCE_TYPES, NODE_POOLS, NODE_CLAIMS):
             watches.add(resource)
-        bad_input = BadInput(recorder, supply_refused=self.role.refused)
+        bad_input = BadInput(recorder, supply=self.role)
         self.intake = Intake(cache, watches, bad_input, [self.role])
 
     async def see(self, kind: Kind, spec: Json) -> str:
@@ -119,6 +119,42 @@ async def test_who_takes_over_says_what_was_seen_before() -> None:
     async with running(*office.role.jobs()):
         path = await office.see(InstanceType, TYPE)
         assert office.said(path) == {}
+        office.leadership.take()
+        await settle()
+
+        assert office.said(path)["Valid"][0] == "False"
+
+
+@pytest.mark.parametrize("way", ["event", "list"])
+@pytest.mark.parametrize("name", BROKEN)
+async def test_an_object_that_has_gone_is_forgotten(name: str, way: str) -> None:
+    kind, spec, _, _ = BROKEN[name]
+    office = Office()
+    async with running(*office.role.jobs()):
+        path = await office.see(kind, spec)
+        if way == "event":
+            office.intake.observe(kind, "DELETED", office.objects[path])
+        else:
+            office.intake.listed(BY_KIND[kind], frozenset({"another"}))
+        office.leadership.take()
+        await settle()
+
+        assert office.calls == []
+
+
+@pytest.mark.parametrize("way", ["event of another kind", "event of a namesake", "list that has it"])
+async def test_an_object_that_is_there_is_not_forgotten(way: str) -> None:
+    office = Office()
+    async with running(*office.role.jobs()):
+        path = await office.see(InstanceType, TYPE)
+        if way == "event of another kind":
+            office.intake.observe(NodePool, "DELETED", office.objects[path])
+        elif way == "event of a namesake":
+            office.intake.observe(
+                InstanceType, "DELETED", {"metadata": {**office.objects[path]["metadata"], "uid": "v"}}
+            )
+        else:
+            office.intake.listed(INSTANCE_TYPES, frozenset({"u"}))
         office.leadership.take()
         await settle()
 
