@@ -22,14 +22,14 @@ def made_in_vain(cluster: Cluster, asked: PendingPod, market: Market) -> Refusal
     """
     for claim, node in in_vain(cluster, asked.pod):
         promised = as_promised(cluster, claim)
-        if promised is None or _answer(promised, asked, market) is not None:
+        if promised is None or answer_of(promised, asked, market) is not None:
             continue
         kind = claim.metadata.labels.get(INSTANCE_TYPE_LABEL, "its type")
         return _refusal(cluster.nodes[node.name], kind, asked, market)
     return None
 
 
-def _answer(host: PlannedNode, asked: PendingPod, market: Market) -> Refusal | None:
+def answer_of(host: PlannedNode, asked: PendingPod, market: Market) -> Refusal | None:
     """Return what the host says to the variant of the pod that asks least, None if it takes any."""
     market.effort.of_pod = 0
     found: Refusal | None = None
@@ -43,7 +43,7 @@ def _answer(host: PlannedNode, asked: PendingPod, market: Market) -> Refusal | N
 
 
 def _refusal(state: NodeState, kind: str, asked: PendingPod, market: Market) -> Refusal:
-    why = _answer(there(state), asked, market)
+    why = answer_of(there(state), asked, market)
     text = f"node {state.node.name} was made for it, stands empty, and does not take it"
     wake = ClusterEvent.SUPPLY | ClusterEvent.NODE | OF_DEVICES
     if why is None:

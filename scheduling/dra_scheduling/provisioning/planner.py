@@ -19,6 +19,7 @@ from dra_scheduling.fit.preferences import AVOIDING_EFFECT
 from dra_scheduling.inventory import MachineTable, PoolTemplate
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.provisioning.foreign_taints import awaits_tainted_node
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.hosts import Hosts
 from dra_scheduling.provisioning.in_flight_nodeclaims import keeper_of
@@ -55,11 +56,13 @@ WRITTEN = Refusal(
 class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`now` is RFC 3339 text in UTC, held against the retry times of instance types. `budget` is for each pod.
 
-    Pods that should have been gone before `overdue`, such text, too, are not counted on to make room.
+    Pods that should have been gone before `overdue`, such text, too, are not counted on to make room. A node made for a
+    pod is waited for while it has a taint that nobody planned with, `gate_seconds` at most.
     """
 
     now: str = ""
     overdue: str = ""
+    gate_seconds: float = 900.0
     budget: SearchBudget = SearchBudget()
 
 
@@ -152,7 +155,7 @@ class Planner:
                 nominations.append(Nomination(pod=pod, node_claim=kept.name))
                 continue
             found = ask(self._cluster, pod, self._situation.replanning)
-            wrong = found if isinstance(found, Refusal) else made_in_vain(self._cluster, found, self._hosts.market)
+            wrong = found if isinstance(found, Refusal) else self._waits(found)
             if wrong is not None:
                 refused.append(_unplaced(pod, (wrong,)))
             elif isinstance(found, PendingPod):
@@ -173,6 +176,14 @@ class Planner:
             refused=tuple(refused),
             questions=self._hosts.market.effort.asked,
             search_steps=self._hosts.market.effort.steps,
+        )
+
+    def _waits(self, asked: PendingPod) -> Refusal | None:
+        """Return why a node that was made for the pod keeps it from another one, None if there is no such node."""
+        options, market = self._options, self._hosts.market
+        refusal = made_in_vain(self._cluster, asked, market)
+        return refusal or awaits_tainted_node(
+            self._cluster, asked, market, now=options.now, gate_seconds=options.gate_seconds
         )
 
     @property
