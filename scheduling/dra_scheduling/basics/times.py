@@ -54,4 +54,5 @@ def duration_of(text: str) -> float | None:
 
 def _part(number: str, unit: int) -> int:
     whole, _, fraction = number.partition(".")
-    return int(whole or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
+    scale: int = 10 ** len(fraction)
+    return int(whole or 0) * unit + int(fraction or 0) * unit // scale
