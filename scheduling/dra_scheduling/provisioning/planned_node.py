@@ -272,22 +272,27 @@ class PlannedNode:
         return refusal if refusal is not None and not types else types
 
     def _best_kind(self, asked: PendingPod, requirements: Requirements, types: int, market: Market) -> Seat | Refusal:
-        """Return a seat on machines that serve the pod's extended resources in the same way: one pod never mixes."""
-        refusals: list[Refusal] = []
-        kinds = [(kind, members & types) for kind, members in self.ground.table.by_offer(asked.shape.extended)]
+        """Return the cheapest seat on machines that serve extended resources in the same way: one pod never mixes."""
+        table, refusals = self.ground.table, list[Refusal]()
+        best: tuple[float, Seat] | None = None
+        kinds = [(kind, members & types) for kind, members in table.by_offer(asked.shape.extended) if members & types]
         if len(kinds) > 1:
-            kinds.sort(key=lambda one: self.ground.table.cheapest(one[1], requirements))
+            kinds.sort(key=lambda one: table.cheapest(one[1], requirements))
         for kind, members in kinds:
-            if not members:
-                continue
+            # The cheapest of a kind may not serve the pod: a kind is passed over only if all of it is dearer.
+            if best is not None and table.cheapest(members, requirements) >= best[0]:
+                break
             need = asked.shape.need_on(kind, market.classes)
-            if isinstance(need, Refusal):
-                refusals.append(need)
-                continue
-            found = self._seat(asked, need, requirements, members, market)
-            if isinstance(found, Seat):
+            found = need if isinstance(need, Refusal) else self._seat(asked, need, requirements, members, market)
+            if isinstance(found, Refusal):
+                refusals.append(found)
+            elif len(kinds) == 1:
                 return found
-            refusals.append(found)
+            else:
+                price = table.cheapest(found.types, found.requirements)
+                best = (price, found) if best is None or price < best[0] else best
+        if best is not None:
+            return best[1]
         # The kind that comes nearest says most: one that was searched before one that lacks the resource.
         return max(refusals, key=lambda refusal: refusal.reason not in {"ResourceNotServed", "InsufficientResource"})
 
