@@ -12,6 +12,7 @@ from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.basics.resources import Resources
 from dra_scheduling.fit.node_resources_fit import insufficient
+from dra_scheduling.fit.pod_class import ExtendedNeed
 from dra_scheduling.fit.preferences import AVOIDING_EFFECT
 from dra_scheduling.fit.taint_toleration import REFUSING_EFFECTS, taint_text, untolerated
 from dra_scheduling.inventory.machine_room import MachineRoom
@@ -110,41 +111,49 @@ def _left_for(host: PlannedNode, asked: PendingPod, offered: int, requirements: 
 def _best_kind(
     host: PlannedNode, asked: PendingPod, requirements: Requirements, types: int, context: PlanContext
 ) -> HostPlacement | Refusal:
-    """Return a placement on machines that serve the pod's extended resources in the same way: one pod never mixes."""
+    """Return the cheapest placement among machines that serve extended resources in one way: one pod never mixes."""
     table, refusals = host.spec.table, list[Refusal]()
-    kinds = [(kind, members & types) for kind, members in table.by_offer(asked.shape.extended)]
+    best: tuple[float, HostPlacement] | None = None
+    kinds = [(kind, members & types) for kind, members in table.by_offer(asked.shape.extended) if members & types]
     if len(kinds) > 1:
         kinds.sort(key=lambda one: table.cheapest(one[1], requirements))
     for kind, members in kinds:
-        if not members:
-            continue
+        # The cheapest of a kind may not serve the pod: a kind is passed over only if all of it is dearer.
+        if best is not None and table.cheapest(members, requirements) >= best[0]:
+            break
         need = asked.shape.need_on(kind, context.classes)
-        if isinstance(need, Refusal):
-            refusals.append(need)
-            continue
-        found = _on_kind(host, asked, HostPlacement(types=members, requirements=requirements, need=need), context)
-        if isinstance(found, HostPlacement):
+        found = need if isinstance(need, Refusal) else _on_kind(host, asked, need, requirements, members, context)
+        if isinstance(found, Refusal):
+            refusals.append(found)
+        elif len(kinds) == 1:
             return found
-        refusals.append(found)
+        else:
+            price = table.cheapest(found.types, found.requirements)
+            best = (price, found) if best is None or price < best[0] else best
+    if best is not None:
+        return best[1]
     # The kind that comes nearest says most: one that was searched before one that lacks the resource.
     return max(refusals, key=lambda refusal: refusal.reason not in {"ResourceNotServed", "InsufficientResource"})
 
 
 def _on_kind(
-    host: PlannedNode, asked: PendingPod, draft: HostPlacement, context: PlanContext
+    host: PlannedNode,
+    asked: PendingPod,
+    need: ExtendedNeed,
+    requirements: Requirements,
+    types: int,
+    context: PlanContext,
 ) -> HostPlacement | Refusal:
-    """Return the placement with devices, on those of its types that have room for the pod."""
-    need, requirements = draft.need, draft.requirements
+    """Return the placement with devices, on those of the types that have room for the pod."""
     room = host.spec.table.room(requirements)
-    fitting = draft.types & host.fitting(need.node, room)
+    fitting = types & host.fitting(need.node, room)
     if not fitting:
-        return _no_room(host, draft.types, need.node, room)
+        return _no_room(host, types, need.node, room)
     if not host.has_choice(fitting, requirements):
         return _too_little_choice(host)
-    draft = msgspec.structs.replace(draft, types=fitting)
     claims = asked.claims(need)
     if claims is None:
-        return draft
+        return HostPlacement(types=fitting, requirements=requirements, need=need)
     budget = context.budget.after(context.effort.of_pod)
     answer = context.allocator.allocate(claims, host.spec.candidate(requirements, fitting), budget)
     context.effort.spend(answer.steps)
@@ -156,7 +165,8 @@ def _on_kind(
     shares: Shares = {}
     if context.of_node is not None:
         shares = context.of_node.shares(asked, need, host.spec, fitting, answer)
-    return _with_devices(host, msgspec.structs.replace(draft, allotment=answer), answer, shares)
+    draft = HostPlacement(types=fitting, requirements=requirements, need=need, allotment=answer)
+    return _with_devices(host, draft, answer, shares)
 
 
 def _with_devices(
