@@ -24,7 +24,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pod_claim_names import claim_keys
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.state.claims import ClaimBook
+from dra_scheduling.state.claim_book import ClaimBook
 from dra_scheduling.state.commitments import Commitments, PlannedPlacement
 
 EVICTED_AT = "9999-12-31T23:59:59Z"

@@ -20,7 +20,7 @@ from dra_scheduling.nodeclaims.lifecycle import gate_begins
 from dra_scheduling.provisioning.hosts import there
 from dra_scheduling.provisioning.loop_guard import answer_of
 from dra_scheduling.provisioning.pending_pod import PendingPod
-from dra_scheduling.provisioning.planned_node import Market
+from dra_scheduling.provisioning.plan_context import PlanContext
 from dra_scheduling.state.node_state import NodeState
 
 NODE_TAINTED = "NodeTainted"
@@ -49,16 +49,16 @@ def tainted_nodes(cluster: Cluster, pod: Pod, gate_seconds: float) -> Iterator[T
 
 
 def awaits_tainted_node(
-    cluster: Cluster, asked: PendingPod, market: Market, *, now: str, gate_seconds: float
+    cluster: Cluster, asked: PendingPod, context: PlanContext, *, now: str, gate_seconds: float
 ) -> Refusal | None:
     """Return that the pod waits for a node made for it that would take it without such a taint, None if it does not."""
     for one in tainted_nodes(cluster, asked.pod, gate_seconds):
         if one.until <= seconds_of(now):
             continue
         host = there(one.state)
-        planned = tuple(taint for taint in host.ground.taints if taint in one.claim.spec.taints)
-        host.ground = msgspec.structs.replace(host.ground, taints=planned)
-        if answer_of(host, asked, market) is None:
+        planned = tuple(taint for taint in host.spec.taints if taint in one.claim.spec.taints)
+        host.spec = msgspec.structs.replace(host.spec, taints=planned)
+        if answer_of(host, asked, context) is None:
             return _refusal(one)
     return None
 
