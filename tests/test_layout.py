@@ -1,4 +1,6 @@
+import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,20 @@ PACKAGES = (
     "operator/dra_operator",
 )
 LONGEST_MODULE = 400
+SAME_IN_EACH_PLACE = frozenset(
+    {
+        "__init__.py",
+        "__main__.py",
+        # What every role of the operator has.
+        "role.py",
+        "writer.py",
+        # What a feature gate asks of each package.
+        "consumable_capacity.py",
+        "node_allocatable_resources.py",
+        "partitionable_devices.py",
+    }
+)
+"""Names of files that mean the same wherever they are."""
 LONGEST_TEST = 500
 
 # One letter of each in brackets, so that this file does not hold what it looks for.
@@ -29,6 +45,12 @@ def project_files() -> Iterator[tuple[str, Path]]:
         hidden = any((part.startswith(".") and part != ".ci") or part == "__pycache__" for part in inside.parts)
         if path.is_file() and not hidden:
             yield inside.as_posix(), path
+
+
+def product_modules() -> Iterator[tuple[str, Path]]:
+    for name, path in project_files():
+        if path.suffix == ".py" and name.startswith(tuple(f"{package}/" for package in PACKAGES)):
+            yield name, path
 
 
 def lines() -> Iterator[tuple[str, str]]:
@@ -58,6 +80,27 @@ def test_no_module_is_too_long_to_read() -> None:
     }
 
     assert long == {}
+
+
+def test_a_public_class_has_its_name_for_itself() -> None:
+    homes: defaultdict[str, list[str]] = defaultdict(list)
+    for name, path in product_modules():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(name)
+
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+def test_a_file_has_its_name_for_itself_in_its_package() -> None:
+    homes: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for name, path in product_modules():
+        package = next(one for one in PACKAGES if name.startswith(f"{one}/"))
+        is_mirror = name.startswith("scheduling/dra_scheduling/wire/")
+        if path.name not in SAME_IN_EACH_PLACE and not is_mirror:
+            homes[package, path.name].append(name)
+
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
 
 
 def test_no_package_registry_is_named() -> None:

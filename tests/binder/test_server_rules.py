@@ -11,7 +11,7 @@ import yaml
 
 from dra_binder.plan import Plan, make_plan, special_claim
 from dra_binder.ports import BindRequests, Claims, Pods
-from dra_binder.testing.ports import InMemoryBindRequests, InMemoryClaims, InMemoryPods
+from dra_binder.testing.fake_ports import InMemoryBindRequests, InMemoryClaims, InMemoryPods
 from dra_binder.testing.server import InMemoryServer
 from dra_binding.world import NODE, SPECIAL_REQUEST, allocation, bind_request, special
 from dra_controlplane.client import ApiClient

@@ -32,7 +32,7 @@ from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import DeviceClass, ResourceSlice
 from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.state.change_log import ChangeLog
-from dra_scheduling.state.claims import ClaimBook
+from dra_scheduling.state.claim_book import ClaimBook
 from dra_scheduling.state.commitments import Commitments
 from dra_scheduling.state.node_state import NodeState
 from dra_scheduling.wire import KubernetesObject

@@ -32,7 +32,7 @@ from dra_scheduling.model.pod_claim_names import claim_keys
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.state.change_log import ChangeLog, LogMark
-from dra_scheduling.state.claims import ClaimBook
+from dra_scheduling.state.claim_book import ClaimBook
 from dra_scheduling.state.commitments import Commitments, PlannedPlacement
 from dra_scheduling.state.node_state import NodeState
 

@@ -1,12 +1,10 @@
 """Windows of time that begin by a schedule in cron's notation: five fields in UTC, or a name such as `@daily`."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import lru_cache
 
 import msgspec
-
-from kube_cel.timetext import calendar
-from kube_cel.values import NANOSECONDS, Timestamp
 
 NAMES = {
     "@yearly": "0 0 1 1 *",
@@ -83,8 +81,8 @@ def _begins(schedule: Schedule, now: float, duration: float) -> Iterator[int]:
     today = int(now // DAY)
     for number in range(min(int(duration // DAY) + 2, LONGEST_WALK)):
         start = (today - number) * DAY
-        at = calendar(Timestamp(start * NANOSECONDS))
-        if schedule.is_on(at.month, at.day, at.day_of_week):
+        at = datetime.fromtimestamp(start, UTC)
+        if schedule.is_on(at.month, at.day, at.isoweekday() % 7):
             begins = (start + hour * HOUR + minute * MINUTE for hour in schedule.hours for minute in schedule.minutes)
             last = max((begin for begin in begins if begin <= now), default=None)
             if last is not None:

@@ -5,11 +5,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.devices.indexed_slice import Reach
 from dra_scheduling.disruption.disruption_view import DisruptionView
+from dra_scheduling.provisioning.evaluate_host import evaluate_host
 from dra_scheduling.provisioning.host_spec import Origin
 from dra_scheduling.provisioning.hosts import Hosts, there
 from dra_scheduling.provisioning.pending_changes import PendingChanges
 from dra_scheduling.provisioning.pending_pod import PendingPod
-from dra_scheduling.provisioning.planned_node import PlannedNode, Seat
+from dra_scheduling.provisioning.planned_node import HostPlacement, PlannedNode
 
 
 class ExistingNodes:
@@ -29,7 +30,7 @@ class ExistingNodes:
         self._hosts = hosts
         self._loosened = loosened
         self._budget = budget
-        self._there = {host.ground.name: host for host in hosts.all if host.ground.origin is Origin.THERE}
+        self._there = {host.spec.name: host for host in hosts.all if host.spec.origin is Origin.THERE}
         self._names: dict[Hashable, Sequence[str]] = {}
         self._next: dict[Hashable, int] = {}
 
@@ -41,10 +42,10 @@ class ExistingNodes:
             # A node that refused one of the group refuses the others: a plan only ever adds to it.
             self._next[asked.group] = place
             host = self._host(names[place])
-            seat = self._seat(host, asked) if host is not None else None
-            if host is not None and seat is not None:
-                host.take(asked, seat, self._hosts.market)
-                self._hosts.placed(host, asked, seat)
+            placement = self._placement(host, asked) if host is not None else None
+            if host is not None and placement is not None:
+                host.reserve(asked, placement, self._hosts.context)
+                self._hosts.placed(host, asked, placement)
                 return host
         self._next[asked.group] = len(names)
         return None
@@ -70,12 +71,12 @@ class ExistingNodes:
             host = self._there[name] = there(state)
         return host
 
-    def _seat(self, host: PlannedNode, asked: PendingPod) -> Seat | None:
+    def _placement(self, host: PlannedNode, asked: PendingPod) -> HostPlacement | None:
         # A node that is there already is good enough without what the pod only prefers.
         demanded = [one for one in asked.variants if not one.avoids] or asked.variants
-        answers = (host.consider(asked, variant, self._hosts.market) for variant in demanded)
-        return next(_seats(answers), None)
+        answers = (evaluate_host(host, asked, variant, self._hosts.context) for variant in demanded)
+        return next(_placements(answers), None)
 
 
-def _seats(answers: Iterator[object]) -> Iterator[Seat]:
-    return (answer for answer in answers if isinstance(answer, Seat))
+def _placements(answers: Iterator[object]) -> Iterator[HostPlacement]:
+    return (answer for answer in answers if isinstance(answer, HostPlacement))

@@ -175,13 +175,13 @@ def consolidation(outlook: DisruptionView, group: Sequence[Candidate], options: 
     if total is None:
         return "what it costs is not known"
     host = opened[0]
-    names = {machine.name for machine in host.ground.table.members(host.types)}
+    names = {machine.name for machine in host.spec.table.members(host.types)}
     # Several nodes that end in one of a type that one of them has already had better lose only the others.
     alike = [one.price for one in group if one.instance_type in names and one.price is not None]
     limit = min([total, *alike]) if len(group) > 1 else total
     # Of spot capacity there is always something cheaper, and less certain.
     spared = SPOT_TYPES if any(one.is_spot for one in group) else ()
-    if not keep_cheaper(host, limit, scenario.market, but_not=spared):
+    if not keep_cheaper(host, limit, scenario.context, but_not=spared):
         return "no cheaper node would do"
     more = f"for {price_of(host):g} instead of {total:g} an hour; "
     return _with_places(UNDERUTILIZED, group, scenario, more)

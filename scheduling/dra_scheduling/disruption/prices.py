@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dra_scheduling.basics.requirements import Requirement, Requirements
 from dra_scheduling.instancetypes import CAPACITY_TYPE_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL, offering_requirements
 from dra_scheduling.inventory import Inventory
-from dra_scheduling.provisioning.planned_node import Market, PlannedNode
+from dra_scheduling.provisioning.plan_context import PlanContext
+from dra_scheduling.provisioning.planned_node import PlannedNode
 from kube_cel.quantity import NANO_PER_UNIT
 
 
@@ -36,11 +37,11 @@ class Prices:
 
 def price_of(host: PlannedNode) -> float:
     """Return the lowest price by the hour of what the host may still become, 0 where there is none."""
-    cheapest = host.ground.table.by_price(host.types, host.requirements)
+    cheapest = host.spec.table.by_price(host.types, host.requirements)
     return (cheapest[0].price_within(host.requirements) or 0.0) if cheapest else 0.0
 
 
-def keep_cheaper(host: PlannedNode, limit: float, market: Market, *, but_not: Iterable[str] = ()) -> bool:
+def keep_cheaper(host: PlannedNode, limit: float, context: PlanContext, *, but_not: Iterable[str] = ()) -> bool:
     """Hold the host to types and capacity types that cost less than `limit` by the hour; return whether any is left.
 
     Capacity types in `but_not` are taken away. One under which no type is cheap enough goes as well, or else a node
@@ -55,13 +56,13 @@ def keep_cheaper(host: PlannedNode, limit: float, market: Market, *, but_not: It
     for mask in kept.values():
         types |= mask
     requirements = host.requirements.narrowed((Requirement(key=CAPACITY_TYPE_LABEL, values=frozenset(kept)),))
-    return bool(types) and host.narrow(types, requirements, market)
+    return bool(types) and host.narrow(types, requirements, context)
 
 
 def _capacity_types(host: PlannedNode) -> set[str]:
     return {
         value
-        for machine in host.ground.table.members(host.types)
+        for machine in host.spec.table.members(host.types)
         for offering in machine.offerings
         for one in offering.requirements
         if one.key == CAPACITY_TYPE_LABEL
@@ -72,7 +73,7 @@ def _capacity_types(host: PlannedNode) -> set[str]:
 def _cheaper(host: PlannedNode, capacity_type: str, limit: float) -> int:
     within = host.requirements.narrowed((Requirement(key=CAPACITY_TYPE_LABEL, values=frozenset((capacity_type,))),))
     mask = 0
-    for number, machine in enumerate(host.ground.table.machines):
+    for number, machine in enumerate(host.spec.table.machines):
         if host.types >> number & 1:
             price = machine.price_within(within)
             if price is not None and price < limit:

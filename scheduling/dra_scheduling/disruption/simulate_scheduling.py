@@ -20,7 +20,8 @@ from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning import PlanOptions
 from dra_scheduling.provisioning.pending_pod import PendingPod
 from dra_scheduling.provisioning.pending_pod_checks import ask
-from dra_scheduling.provisioning.planned_node import Market, PlannedNode
+from dra_scheduling.provisioning.plan_context import PlanContext
+from dra_scheduling.provisioning.planned_node import PlannedNode
 from dra_scheduling.provisioning.planner import Planner, planning_order
 from dra_scheduling.provisioning.provisioning_result import Nomination
 
@@ -123,7 +124,7 @@ class SchedulingSimulation:
     def opened(self) -> tuple[PlannedNode, ...]:
         """The NodeClaims that the pods of the nodes would need."""
         needed = {move.node_claim for move in self.moves}
-        return tuple(host for host in self._planner.opened if host.ground.name in needed)
+        return tuple(host for host in self._planner.opened if host.spec.name in needed)
 
     @property
     def stuck(self) -> tuple[Stuck, ...]:
@@ -131,9 +132,9 @@ class SchedulingSimulation:
         return tuple(self._stuck)
 
     @property
-    def market(self) -> Market:
+    def context(self) -> PlanContext:
         """What the hosts of the plan have in common."""
-        return self._planner.hosts.market
+        return self._planner.hosts.context
 
     @property
     def is_possible(self) -> bool:
@@ -145,7 +146,7 @@ class SchedulingSimulation:
         """What keeps a pod from having such a place, empty if nothing does."""
         for one in self._stuck:
             return f"pod {one.pod.key} has no other place: {one.message}"
-        made = {host.ground.name for host in self._planner.opened}
+        made = {host.spec.name for host in self._planner.opened}
         for move in self.moves:
             if move.node_claim and move.node_claim not in made:
                 return f"pod {move.pod.key} would need NodeClaim {move.node_claim}, which is not initialized"
@@ -181,8 +182,8 @@ class SchedulingSimulation:
         pod = self._pods.get(asked.pod.metadata.uid)
         host = self._rooms.take(asked)
         if host is not None:
-            self.relied_on.add(host.ground.name)
-            self._note_move(pod, asked, node=host.ground.name)
+            self.relied_on.add(host.spec.name)
+            self._note_move(pod, asked, node=host.spec.name)
             return
         found = self._planner.place(asked)
         if isinstance(found, Nomination):
@@ -201,7 +202,7 @@ class SchedulingSimulation:
             self._stuck.append(Stuck(pod, said))
 
     def _devices_of(self, asked: PendingPod) -> Iterator[DeviceID]:
-        records = self._planner.hosts.market.allocator.records
+        records = self._planner.hosts.context.allocator.records
         for key in asked.known_keys:
             record = records.get(key)
             for served in record.by_type.values() if record is not None else ():

@@ -12,7 +12,7 @@ from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.basics.requirements import WELL_KNOWN_LABELS, Requirement
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.daemonset_overhead import DaemonSetOverhead, requested_by, takes_devices
-from dra_scheduling.inventory.daemonsets import DaemonSets
+from dra_scheduling.inventory.known_daemonsets import DaemonSets
 from dra_scheduling.inventory.machine import Machine
 from dra_scheduling.inventory.machine_builder import machine_of
 from dra_scheduling.inventory.machines import MachineTable

@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from dra_scheduling.basics.requirements import Requirement, under_present_name, whole_number
+from dra_scheduling.basics.times import duration_of
 from dra_scheduling.instancetypes import MOST_CHARACTERS, InstanceTypeFault
 from dra_scheduling.inventory.nodepool_templates import required
 from dra_scheduling.model.nodeclaims import NEVER, NodeRequirement
 from dra_scheduling.model.nodepools import DisruptionBudget, NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL
-from kube_cel.errors import EvaluationError
-from kube_cel.timetext import read_duration
 
 TEMPLATE = "spec.template.spec"
 OWN_LABELS = (NODE_POOL_LABEL, "kubernetes.io/hostname")
@@ -137,7 +136,5 @@ def _cron_problem(text: str) -> str:
 
 
 def _is_duration(text: str) -> bool:
-    try:
-        return read_duration(text).nanoseconds >= 0
-    except EvaluationError:
-        return False
+    seconds = duration_of(text)
+    return seconds is not None and seconds >= 0

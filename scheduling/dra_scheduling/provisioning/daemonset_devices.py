@@ -91,7 +91,7 @@ class Daemons:
         self._asked: dict[ObjectKey, PendingPod | None] = {}
         self._running: dict[str, set[ObjectKey]] | None = None
 
-    def reserve(self, ground: HostSpec, requirements: Requirements, types: int) -> Reserved:
+    def reserve(self, spec: HostSpec, requirements: Requirements, types: int) -> Reserved:
         """Let each of these types of a host hold the devices of the DaemonSets that will run on it.
 
         Devices of a zone are held in each zone that the host can be in, until it is known where it will be. One that a
@@ -101,19 +101,19 @@ class Daemons:
         contested: list[tuple[Requirements, int]] = []
         of_node: dict[str, Mapping[str, int]] = {}
         alone: list[tuple[DaemonSetClaim, Requirements]] = []
-        for wish in self._wishes(ground, types):
+        for wish in self._wishes(spec, types):
             for within in self._running_in(wish.daemon, requirements):
-                for place, there, answer in self._locals(wish, ground, within):
+                for place, there, answer in self._locals(wish, spec, within):
                     steps += answer.steps
-                    contested.append((place, there & _unknown(answer, ground)))
-                    alone.append((wish._replace(types=there & _served(answer, ground)), place))
+                    contested.append((place, there & _unknown(answer, spec)))
+                    alone.append((wish._replace(types=there & _served(answer, spec)), place))
         wishes = [(wish, place) for wish, place in alone if wish.types]
         for wish, within in wishes:
-            for place, there, answer in self._locals(wish, ground, within):
+            for place, there, answer in self._locals(wish, spec, within):
                 steps += answer.steps
-                contested.append((place, there & ~_served(answer, ground)))
+                contested.append((place, there & ~_served(answer, spec)))
                 if isinstance(answer, Allotment):
-                    for name, amounts in self._taken_of_node(wish, ground, answer):
+                    for name, amounts in self._taken_of_node(wish, spec, answer):
                         of_node[name] = plus(of_node.get(name, {}), amounts)
                     self._allocator.reserve(answer, self._there(answer), _beyond(place, requirements))
         return Reserved(
@@ -123,7 +123,7 @@ class Daemons:
             holders=tuple((wish.daemon, place) for wish, place in wishes),
         )
 
-    def _locals(self, wish: DaemonSetClaim, ground: HostSpec, requirements: Requirements) -> Iterator[Local]:
+    def _locals(self, wish: DaemonSetClaim, spec: HostSpec, requirements: Requirements) -> Iterator[Local]:
         """Yield what the wish is answered, place by place: where its devices are, and then in the rest.
 
         A claim that is there by itself gets its devices once, so that only one place is asked about it.
@@ -133,15 +133,15 @@ class Daemons:
             if not places:
                 return
             place = places.pop()
-            types = wish.types if ground.node is not None else wish.types & ground.table.offered(place)
+            types = wish.types if spec.node is not None else wish.types & spec.table.offered(place)
             if not types:
                 continue
-            answer = self._allocator.allocate(wish.claims, ground.candidate(place, types), self._budget)
-            if isinstance(answer, Allotment) and ground.node is None:
+            answer = self._allocator.allocate(wish.claims, spec.candidate(place, types), self._budget)
+            if isinstance(answer, Allotment) and spec.node is None:
                 if not self._there(answer):
                     places += _rest(place, answer.requirements)
                 place = place.narrowed(answer.requirements)
-                types &= ground.table.offered(place)
+                types &= spec.table.offered(place)
             yield Local(place, types, answer)
 
     def _running_in(self, daemon: ObjectKey, requirements: Requirements) -> Iterator[Requirements]:
@@ -163,20 +163,20 @@ class Daemons:
         return [key for key in answer.searched if self._cluster.claims.get(key) is not None]
 
     def _taken_of_node(
-        self, wish: DaemonSetClaim, ground: HostSpec, answer: Allotment
+        self, wish: DaemonSetClaim, spec: HostSpec, answer: Allotment
     ) -> Iterator[tuple[str, Mapping[str, int]]]:
         """Yield what the devices take of each kind of machine, beyond what the pods of the DaemonSet request."""
         if self._of_node is None:
             return
-        for name, share in self._of_node.shares(wish.asked, wish.need, ground, wish.types, answer).items():
+        for name, share in self._of_node.shares(wish.asked, wish.need, spec, wish.types, answer).items():
             if not isinstance(share, Refusal):
                 yield name, beyond(share, wish.need)
 
-    def _wishes(self, ground: HostSpec, types: int) -> Iterator[DaemonSetClaim]:
+    def _wishes(self, spec: HostSpec, types: int) -> Iterator[DaemonSetClaim]:
         """Yield what DaemonSets ask for, and of which types, by name."""
-        table = ground.table
+        table = spec.table
         for key in table.daemons(types):
-            asked = None if self._is_there(key, ground) else self._ask(key)
+            asked = None if self._is_there(key, spec) else self._ask(key)
             if asked is None:
                 continue
             for kind, members in table.by_offer(asked.shape.extended):
@@ -227,9 +227,9 @@ class Daemons:
         )
         return PodClaim(name=entry.name, claim=ResourceClaim(metadata=meta, spec=template.spec.spec))
 
-    def _is_there(self, daemon: ObjectKey, ground: HostSpec) -> bool:
+    def _is_there(self, daemon: ObjectKey, spec: HostSpec) -> bool:
         """Whether a pod of the DaemonSet is on the node, or is planned for by itself: it has its own devices."""
-        if ground.node is None:
+        if spec.node is None:
             return False
         if self._running is None:
             self._running = {}
@@ -238,7 +238,7 @@ class Daemons:
                 if owner is not None and owner.kind == DAEMON_SET and not pod.is_finished:
                     key = ObjectKey(pod.metadata.namespace, owner.name)
                     self._running.setdefault(self._node_of(pod), set()).add(key)
-        return daemon in self._running.get(ground.node.name, ())
+        return daemon in self._running.get(spec.node.name, ())
 
     def _node_of(self, pod: Pod) -> str:
         if pod.spec.node_name or pod.spec.scheduler_name != self._cluster.scheduler_name:
@@ -257,15 +257,15 @@ def _rest(place: Requirements, taken: Iterable[Requirement]) -> Iterator[Require
         place = place.narrowed((wanted,))
 
 
-def _served(answer: CandidateAnswer, ground: HostSpec) -> int:
-    return ground.table.with_devices_of(answer.types) if isinstance(answer, Allotment) else 0
+def _served(answer: CandidateAnswer, spec: HostSpec) -> int:
+    return spec.table.with_devices_of(answer.types) if isinstance(answer, Allotment) else 0
 
 
-def _unknown(answer: CandidateAnswer, ground: HostSpec) -> int:
+def _unknown(answer: CandidateAnswer, spec: HostSpec) -> int:
     """Return the machines for which the budget was too small to tell."""
     if isinstance(answer, Denied):
         return 0
-    return ground.table.with_devices_of(answer.unfinished if isinstance(answer, Allotment) else answer.types)
+    return spec.table.with_devices_of(answer.unfinished if isinstance(answer, Allotment) else answer.types)
 
 
 def _beyond(place: Requirements, requirements: Requirements) -> tuple[Requirement, ...]:

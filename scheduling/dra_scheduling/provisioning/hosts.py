@@ -17,6 +17,7 @@ from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import Failure
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.daemonset_devices import Daemons
+from dra_scheduling.provisioning.evaluate_host import evaluate_host
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.in_flight_nodeclaims import planned_nodes
 from dra_scheduling.provisioning.node_allocatable_resources import OfNode
@@ -24,7 +25,8 @@ from dra_scheduling.provisioning.offering_backoff import Resting, Rests
 from dra_scheduling.provisioning.pending_changes import PendingChanges
 from dra_scheduling.provisioning.pending_pod import PendingPod
 from dra_scheduling.provisioning.pending_pod_checks import ask
-from dra_scheduling.provisioning.planned_node import Effort, Market, PlannedNode, Seat
+from dra_scheduling.provisioning.plan_context import PlanContext, PlanEffort
+from dra_scheduling.provisioning.planned_node import HostPlacement, PlannedNode
 from dra_scheduling.state.host_ports import HostPort
 from dra_scheduling.state.node_state import NodeState
 from dra_scheduling.template_devices import DeviceHostType, Published, TemplateAllocator
@@ -48,21 +50,21 @@ class Hosts:
         published = Published(cluster.pools, situation.ready)
         allocator = TemplateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning)
         of_node = OfNode(cluster, allocator) if cluster.features.has(NODE_ALLOCATABLE) else None
-        self.market = Market(
+        self.context = PlanContext(
             allocator=allocator,
             classes=cluster.classes,
             daemons=Daemons(cluster, allocator, budget, of_node),
             of_node=of_node,
             budget=budget,
-            effort=Effort(),
+            effort=PlanEffort(),
         )
         self.all: list[PlannedNode] = list(_emptying(cluster, situation))
         for host in planned_nodes(cluster, situation.in_flight):
             # What has become a node has registered, whatever others of its type did.
-            failures = tuple(Failure) if host.ground.node is None else (Failure.DEVICES,)
-            rests = self._resting.of(host.ground.table, failures)
+            failures = tuple(Failure) if host.spec.node is None else (Failure.DEVICES,)
+            rests = self._resting.of(host.spec.table, failures)
             if rests.every:
-                host.ground = msgspec.structs.replace(host.ground, rests=rests)
+                host.spec = msgspec.structs.replace(host.spec, rests=rests)
             self._remember_nominated(host)
             self.all.append(host)
         self._shares_devices = any(True for _ in cluster.pools.wide())
@@ -79,40 +81,40 @@ class Hosts:
 
     def replay(self, host: PlannedNode) -> bool:
         """Reserve the devices of the pods nominated to the host; return whether anything was to be done."""
-        owed = self._owed.pop(host.ground.name, None)
+        owed = self._owed.pop(host.spec.name, None)
         if not owed:
             return False
         for asked in owed:
             for key in asked.shared_claims:
                 self._owing.pop(key, None)
         for asked in owed:
-            host.uncharge(asked)
+            host.remove_pod(asked)
         for asked in owed:
-            seat = self._seat(host, asked)
-            if seat is not None:
-                host.take(asked, seat, self.market)
-                self.placed(host, asked, seat)
+            placement = self._placement(host, asked)
+            if placement is not None:
+                host.reserve(asked, placement, self.context)
+                self.placed(host, asked, placement)
             else:
                 self._charge(host, asked)
         return True
 
-    def placed(self, host: PlannedNode, asked: PendingPod, seat: Seat) -> None:
+    def placed(self, host: PlannedNode, asked: PendingPod, placement: HostPlacement) -> None:
         """Note which claims have their devices on the host."""
-        self._claims.setdefault(host.ground.name, []).extend(asked.claim_keys(seat.need))
+        self._claims.setdefault(host.spec.name, []).extend(asked.claim_keys(placement.need))
 
     def claim_name(self, host: PlannedNode) -> str:
         """Return the name of the NodeClaim that the host is, empty for a node that is there."""
-        return "" if host.ground.origin is Origin.THERE else host.ground.name
+        return "" if host.spec.origin is Origin.THERE else host.spec.name
 
     def drivers_of(self, host: PlannedNode) -> frozenset[str]:
         """Return the drivers whose devices have to appear on the node: of template devices that pods are to have."""
-        claim = self._cluster.inventory.claims.get(host.ground.name)
+        claim = self._cluster.inventory.claims.get(host.spec.name)
         found = set(requested_drivers(claim)) if claim is not None else set[str]()
-        left = frozenset(host.ground.table.kin_names(host.types))
-        records = self.market.allocator.records
-        for key in self._claims.get(host.ground.name, ()):
+        left = frozenset(host.spec.table.kin_names(host.types))
+        records = self.context.allocator.records
+        for key in self._claims.get(host.spec.name, ()):
             record = records.get(key)
-            if record is not None and record.candidate == host.ground.name:
+            if record is not None and record.candidate == host.spec.name:
                 for name, served in record.by_type.items():
                     if name in left:
                         found.update(use.device.driver for use in served.uses if use.is_template)
@@ -126,7 +128,7 @@ class Hosts:
         return found
 
     def _remember_nominated(self, host: PlannedNode) -> None:
-        claim = self._cluster.inventory.claims[host.ground.name]
+        claim = self._cluster.inventory.claims[host.spec.name]
         is_replacing = is_replacement(claim)
         for nominee in nominees_of(claim):
             pod = self._cluster.pod(nominee.key)
@@ -137,15 +139,15 @@ class Hosts:
                 continue
             need = self._charge(host, asked)
             if need is not None and asked.claims(need) is not None:
-                self._owed.setdefault(host.ground.name, []).append(asked)
+                self._owed.setdefault(host.spec.name, []).append(asked)
                 for key in asked.shared_claims:
-                    self._owing[key] = host.ground.name
+                    self._owing[key] = host.spec.name
 
     def _charge(self, host: PlannedNode, asked: PendingPod) -> ExtendedNeed | None:
         need = asked.shape.need_on(host.kind_of(asked.shape.extended), self._cluster.classes)
         if isinstance(need, Refusal):
             return None
-        host.charge(asked, need)
+        host.add_pod(asked, need)
         return need
 
     def _is_to_come(self, pod: Pod, *, is_replacing: bool) -> bool:
@@ -156,13 +158,13 @@ class Hosts:
 
     def _replay_named(self, name: str) -> None:
         for host in self.all:
-            if host.ground.name == name:
+            if host.spec.name == name:
                 self.replay(host)
 
-    def _seat(self, host: PlannedNode, asked: PendingPod) -> Seat | None:
+    def _placement(self, host: PlannedNode, asked: PendingPod) -> HostPlacement | None:
         for variant in asked.variants:
-            found = host.consider(asked, variant, self.market)
-            if isinstance(found, Seat):
+            found = evaluate_host(host, asked, variant, self.context)
+            if isinstance(found, HostPlacement):
                 return found
         return None
 
@@ -187,7 +189,7 @@ def there(state: NodeState, going: frozenset[str] | None = None) -> PlannedNode:
             for name, amount in charge.amounts.items():
                 used[name] = used.get(name, 0) + amount
     machine = machine_of_node(state.node, state.allocatable, DeviceHostType(name=""))
-    ground = HostSpec(
+    spec = HostSpec(
         name=state.node.name,
         origin=Origin.THERE,
         table=MachineTable((machine,)),
@@ -195,6 +197,6 @@ def there(state: NodeState, going: frozenset[str] | None = None) -> PlannedNode:
         node=state.place,
     )
     offered = {name: amount for name, amount in used.items() if name in state.allocatable}
-    host = PlannedNode(ground, Requirements.of_labels(state.node.metadata.labels), 1, offered)
+    host = PlannedNode(spec, Requirements.of_labels(state.node.metadata.labels), 1, offered)
     host.ports = tuple(ports)
     return host

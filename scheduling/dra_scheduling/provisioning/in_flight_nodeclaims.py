@@ -133,7 +133,7 @@ def _host(cluster: Cluster, claim: NodeClaim, template: PoolTemplate, state: Nod
     if not types:
         return None
     least = tuple((one.key, one.min_values) for one in claim.spec.requirements if one.min_values is not None)
-    ground = HostSpec(
+    spec = HostSpec(
         name=claim.name,
         origin=Origin.PLANNED,
         table=table,
@@ -141,7 +141,7 @@ def _host(cluster: Cluster, claim: NodeClaim, template: PoolTemplate, state: Nod
         taints=claim.spec.taints,
         min_values=least,
     )
-    return PlannedNode(ground, requirements, types, {})
+    return PlannedNode(spec, requirements, types, {})
 
 
 def _of_one_type(
@@ -155,7 +155,7 @@ def _of_one_type(
         only = machine_of_node(state.node, state.allocatable, DeviceHostType(name=""))
     else:
         return None
-    ground = HostSpec(
+    spec = HostSpec(
         name=claim.name,
         origin=Origin.PLANNED if state is None else Origin.SETTING_UP,
         table=MachineTable((only,)),
@@ -164,12 +164,12 @@ def _of_one_type(
         node=None if state is None else state.place,
     )
     if state is None:
-        return PlannedNode(ground, _promised(claim), 1, {})
+        return PlannedNode(spec, _promised(claim), 1, {})
     # Of a known type the pods of DaemonSets are thought of already.
     charges = [one for one in state.charges.values() if machine is None or not one.is_daemon]
     # Until it has registered it may lack labels that its NodeClaim has.
     labels = {**claim.metadata.labels, **state.node.metadata.labels}
-    host = PlannedNode(ground, Requirements.of_labels(labels), 1, _sum_of(charges))
+    host = PlannedNode(spec, Requirements.of_labels(labels), 1, _sum_of(charges))
     host.ports = tuple(port for one in state.charges.values() for port in one.ports)
     return host
 

@@ -5,16 +5,18 @@ import msgspec
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
+from dra_scheduling.provisioning.evaluate_host import evaluate_host
 from dra_scheduling.provisioning.hosts import there
 from dra_scheduling.provisioning.in_flight_nodeclaims import as_promised, in_vain
 from dra_scheduling.provisioning.pending_pod import PendingPod
-from dra_scheduling.provisioning.planned_node import Market, PlannedNode, Seat
+from dra_scheduling.provisioning.plan_context import PlanContext
+from dra_scheduling.provisioning.planned_node import HostPlacement, PlannedNode
 from dra_scheduling.state.node_state import NodeState
 
 OF_DEVICES = ClusterEvent.DEVICES | ClusterEvent.SLICES
 
 
-def made_in_vain(cluster: Cluster, asked: PendingPod, market: Market) -> Refusal | None:
+def made_in_vain(cluster: Cluster, asked: PendingPod, context: PlanContext) -> Refusal | None:
     """Return why a node made for the pod does not take it, where another one is promised to be no different.
 
     What keeps the pod from that node would keep it from the next one: it is not what was promised. Where the promise
@@ -22,28 +24,28 @@ def made_in_vain(cluster: Cluster, asked: PendingPod, market: Market) -> Refusal
     """
     for claim, node in in_vain(cluster, asked.pod):
         promised = as_promised(cluster, claim)
-        if promised is None or _answer(promised, asked, market) is not None:
+        if promised is None or answer_of(promised, asked, context) is not None:
             continue
         kind = claim.metadata.labels.get(INSTANCE_TYPE_LABEL, "its type")
-        return _refusal(cluster.nodes[node.name], kind, asked, market)
+        return _refusal(cluster.nodes[node.name], kind, asked, context)
     return None
 
 
-def _answer(host: PlannedNode, asked: PendingPod, market: Market) -> Refusal | None:
+def answer_of(host: PlannedNode, asked: PendingPod, context: PlanContext) -> Refusal | None:
     """Return what the host says to the variant of the pod that asks least, None if it takes any."""
-    market.effort.of_pod = 0
+    context.effort.of_pod = 0
     found: Refusal | None = None
     for variant in asked.variants:
-        answer = host.consider(asked, variant, market)
-        found = None if isinstance(answer, Seat) else answer
+        answer = evaluate_host(host, asked, variant, context)
+        found = None if isinstance(answer, HostPlacement) else answer
         if found is None:
             break
-    host.let_go(market)
+    host.release(context)
     return found
 
 
-def _refusal(state: NodeState, kind: str, asked: PendingPod, market: Market) -> Refusal:
-    why = _answer(there(state), asked, market)
+def _refusal(state: NodeState, kind: str, asked: PendingPod, context: PlanContext) -> Refusal:
+    why = answer_of(there(state), asked, context)
     text = f"node {state.node.name} was made for it, stands empty, and does not take it"
     wake = ClusterEvent.SUPPLY | ClusterEvent.NODE | OF_DEVICES
     if why is None:

@@ -34,13 +34,13 @@ class OfNode:
         self._allocator = allocator
         self._templates: dict[TemplateDevices, dict[DeviceID, Device]] = {}
 
-    def shares(self, asked: PendingPod, need: ExtendedNeed, ground: HostSpec, types: int, answer: Allotment) -> Shares:
+    def shares(self, asked: PendingPod, need: ExtendedNeed, spec: HostSpec, types: int, answer: Allotment) -> Shares:
         """Return what the pod takes of these types in all with the devices of the answer, or why it must not have them.
 
         Types of which its devices take nothing are left out.
         """
         found: dict[str, Resources | Refusal] = {}
-        for kin in ground.table.kin_in(types):
+        for kin in spec.table.kin_in(types):
             share = self._share(asked, need, kin.first, answer)
             if share is not None:
                 found[kin.first.name] = share

@@ -51,14 +51,14 @@ def pool_hash(pool: NodePool) -> str:
 
 def written(node: PlannedNode, template: PoolTemplate, drivers: Iterable[str]) -> NodeClaim:
     """Return the NodeClaim of a new planned node."""
-    pool, ground = template.pool, node.ground
+    pool = template.pool
     spec = pool.spec.template.spec
     labels = {**pool.spec.template.metadata.labels, NODE_POOL_LABEL: pool.name}
     owner = OwnerReference(
         api_version="karpenter.sh/v1", kind="NodePool", name=pool.name, uid=pool.metadata.uid, block_owner_deletion=True
     )
     meta = ObjectMeta(
-        name=ground.name,
+        name=node.spec.name,
         labels=labels,
         annotations={
             **pool.spec.template.metadata.annotations,
@@ -108,8 +108,8 @@ def _notes(nominees: Iterable[Nominee], drivers: Iterable[str]) -> dict[str, str
 
 
 def _requirements(node: PlannedNode) -> tuple[NodeRequirement, ...]:
-    least = dict(node.ground.min_values)
-    cheapest = node.ground.table.by_price(node.types, node.requirements)
+    least = dict(node.spec.min_values)
+    cheapest = node.spec.table.by_price(node.types, node.requirements)
     most = max(MOST_TYPES, least.get(INSTANCE_TYPE_LABEL, 0))
     # With other minValues a cut could leave too few values of their labels.
     names = [machine.name for machine in (cheapest if set(least) - {INSTANCE_TYPE_LABEL} else cheapest[:most])]

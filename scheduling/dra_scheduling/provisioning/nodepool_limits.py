@@ -51,8 +51,8 @@ class Limits:
     def opened(self, template: PoolTemplate, host: PlannedNode) -> None:
         """Count a NodeClaim that was decided."""
         if template.limits:
-            left = self.left_of(template, host.ground.table)
-            for name, amount in self._most_of(template, host.ground.table, host.types).items():
+            left = self.left_of(template, host.spec.table)
+            for name, amount in self._most_of(template, host.spec.table, host.types).items():
                 left[name] -= amount
 
     def left_of(self, template: PoolTemplate, table: MachineTable) -> dict[str, int]:

@@ -19,6 +19,8 @@ from dra_scheduling.fit.preferences import AVOIDING_EFFECT
 from dra_scheduling.inventory import MachineTable, PoolTemplate
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.provisioning.evaluate_host import evaluate_host, known_refusal, unsuited
+from dra_scheduling.provisioning.foreign_taints import awaits_tainted_node
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.hosts import Hosts
 from dra_scheduling.provisioning.in_flight_nodeclaims import keeper_of
@@ -30,7 +32,8 @@ from dra_scheduling.provisioning.offering_backoff import REASONS, Rests
 from dra_scheduling.provisioning.pending_changes import PendingChanges
 from dra_scheduling.provisioning.pending_pod import PendingPod
 from dra_scheduling.provisioning.pending_pod_checks import ask
-from dra_scheduling.provisioning.planned_node import Market, PlannedNode, Seat
+from dra_scheduling.provisioning.plan_context import PlanContext
+from dra_scheduling.provisioning.planned_node import HostPlacement, PlannedNode
 from dra_scheduling.provisioning.pod_requirements import Variant
 from dra_scheduling.provisioning.provisioning_result import Nomination, ProvisioningResult
 from dra_scheduling.provisioning.unusable_nodepools import pools_without_nodes, unusable_pools
@@ -55,11 +58,13 @@ WRITTEN = Refusal(
 class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`now` is RFC 3339 text in UTC, held against the retry times of instance types. `budget` is for each pod.
 
-    Pods that should have been gone before `overdue`, such text, too, are not counted on to make room.
+    Pods that should have been gone before `overdue`, such text, too, are not counted on to make room. A node made for a
+    pod is waited for while it has a taint that nobody planned with, `gate_seconds` at most.
     """
 
     now: str = ""
     overdue: str = ""
+    gate_seconds: float = 900.0
     budget: SearchBudget = SearchBudget()
 
 
@@ -128,7 +133,7 @@ class Planner:
         self._joined: dict[str, list[Pod]] = {}
         taints = [
             *(one.taints for one in cluster.inventory.templates()),
-            *(one.ground.taints for one in self._hosts.all),
+            *(one.spec.taints for one in self._hosts.all),
         ]
         self._is_avoiding = any(taint.effect == AVOIDING_EFFECT for some in taints for taint in some)
 
@@ -152,16 +157,16 @@ class Planner:
                 nominations.append(Nomination(pod=pod, node_claim=kept.name))
                 continue
             found = ask(self._cluster, pod, self._situation.replanning)
-            wrong = found if isinstance(found, Refusal) else made_in_vain(self._cluster, found, self._hosts.market)
+            wrong = found if isinstance(found, Refusal) else self._waits(found)
             if wrong is not None:
                 refused.append(_unplaced(pod, (wrong,)))
             elif isinstance(found, PendingPod):
                 asked.append(found)
         self._least = _least_of(asked)
         for one in sorted(asked, key=planning_order):
-            before = self._hosts.market.effort.steps
+            before = self._hosts.context.effort.steps
             placed = self.place(one)
-            yield max(self._hosts.market.effort.steps - before, 1)
+            yield max(self._hosts.context.effort.steps - before, 1)
             if isinstance(placed, Nomination):
                 nominations.append(placed)
             else:
@@ -171,8 +176,16 @@ class Planner:
             extended=tuple(self._extended()),
             nominations=tuple(nominations),
             refused=tuple(refused),
-            questions=self._hosts.market.effort.asked,
-            search_steps=self._hosts.market.effort.steps,
+            questions=self._hosts.context.effort.asked,
+            search_steps=self._hosts.context.effort.steps,
+        )
+
+    def _waits(self, asked: PendingPod) -> Refusal | None:
+        """Return why a node that was made for the pod keeps it from another one, None if there is no such node."""
+        options, context = self._options, self._hosts.context
+        refusal = made_in_vain(self._cluster, asked, context)
+        return refusal or awaits_tainted_node(
+            self._cluster, asked, context, now=options.now, gate_seconds=options.gate_seconds
         )
 
     @property
@@ -183,16 +196,16 @@ class Planner:
     @property
     def opened(self) -> tuple[PlannedNode, ...]:
         """The NodeClaims that the plan would make, in order."""
-        return tuple(host for host in self._hosts.all if host.ground.name in self._opened)
+        return tuple(host for host in self._hosts.all if host.spec.name in self._opened)
 
     def write(self, host: PlannedNode) -> NodeClaim:
         """Return the NodeClaim that one of `opened` is to be."""
-        return written(host, self._opened[host.ground.name], self._hosts.drivers_of(host))
+        return written(host, self._opened[host.spec.name], self._hosts.drivers_of(host))
 
     def place(self, asked: PendingPod) -> Nomination | tuple[Refusal, ...]:
         """Return where the pod is planned from now on, or what every host has against it."""
         tried = self._tried.setdefault(asked.group, _Tried())
-        self._hosts.market.effort.of_pod = 0
+        self._hosts.context.effort.of_pod = 0
         for number, variant in enumerate(asked.variants):
             if not variant.avoids and not self._is_avoiding:
                 continue
@@ -215,38 +228,42 @@ class Planner:
     def _among_hosts(
         self, asked: PendingPod, number: int, variant: Variant, tried: _Tried, *, is_plain: bool | None
     ) -> Nomination | None:
-        market = self._hosts.market
+        context = self._hosts.context
         place = tried.next_host.get((number, is_plain), 0)
         while place < len(self._hosts.all):
             host = self._hosts.all[place]
             if is_plain is None or host.is_plain is is_plain:
-                seat = host.known_refusal(asked, market) or self._consider(host, asked, variant, market)
-                if isinstance(seat, Seat):
+                placement = known_refusal(host, asked, context) or self._consider(host, asked, variant, context)
+                if isinstance(placement, HostPlacement):
                     tried.next_host[number, is_plain] = place
-                    return self._take(host, asked, seat, market)
-                if host.ground.origin in {Origin.SETTING_UP, Origin.PLANNED}:
-                    tried.refusals[number, RefusalSource(host.ground.origin.value)] = seat
+                    return self._take(host, asked, placement, context)
+                if host.spec.origin in {Origin.SETTING_UP, Origin.PLANNED}:
+                    tried.refusals[number, RefusalSource(host.spec.origin.value)] = placement
             place += 1
             tried.next_host[number, is_plain] = place
         return None
 
-    def _consider(self, host: PlannedNode, asked: PendingPod, variant: Variant, market: Market) -> Seat | Refusal:
-        found = host.consider(asked, variant, market)
-        counts_devices = isinstance(found, Seat) and (found.allotment is not None or market.of_node is not None)
+    def _consider(
+        self, host: PlannedNode, asked: PendingPod, variant: Variant, context: PlanContext
+    ) -> HostPlacement | Refusal:
+        found = evaluate_host(host, asked, variant, context)
+        counts_devices = isinstance(found, HostPlacement) and (
+            found.allotment is not None or context.of_node is not None
+        )
         if counts_devices and self._hosts.replay(host):
-            found = host.consider(asked, variant, market)
-        return WRITTEN if isinstance(found, Seat) and host.is_narrowed_by(found) else found
+            found = evaluate_host(host, asked, variant, context)
+        return WRITTEN if isinstance(found, HostPlacement) and host.is_narrowed_by(found) else found
 
-    def _open(self, host: PlannedNode, asked: PendingPod, variant: Variant) -> Seat | Refusal:
-        """Return a seat on a NodeClaim that is not written yet, without devices where the pod needs none."""
-        every, plain = host.types, host.types & host.ground.table.plain
+    def _open(self, host: PlannedNode, asked: PendingPod, variant: Variant) -> HostPlacement | Refusal:
+        """Return a placement on a NodeClaim that is not written yet, without devices where the pod needs none."""
+        every, plain = host.types, host.types & host.spec.table.plain
         if plain and plain != every and not asked.shape.has_devices:
             host.types = plain
-            found = host.consider(asked, variant, self._hosts.market)
-            if isinstance(found, Seat):
+            found = evaluate_host(host, asked, variant, self._hosts.context)
+            if isinstance(found, HostPlacement):
                 return found
             host.types = every
-        return host.consider(asked, variant, self._hosts.market)
+        return evaluate_host(host, asked, variant, self._hosts.context)
 
     def _on_new_host(self, asked: PendingPod, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         for template in self._cluster.inventory.templates():
@@ -254,47 +271,47 @@ class Planner:
             if (number, speaker) in tried.refusals:
                 continue
             host = self._new_host(template, asked, variant)
-            seat = host if isinstance(host, Refusal) else self._open(host, asked, variant)
-            if isinstance(host, PlannedNode) and isinstance(seat, Seat):
+            placement = host if isinstance(host, Refusal) else self._open(host, asked, variant)
+            if isinstance(host, PlannedNode) and isinstance(placement, HostPlacement):
                 self._hosts.all.append(host)
-                self._opened[host.ground.name] = template
-                nomination = self._take(host, asked, seat, self._hosts.market)
-                host.is_plain = not host.types & ~host.ground.table.plain
+                self._opened[host.spec.name] = template
+                nomination = self._take(host, asked, placement, self._hosts.context)
+                host.is_plain = not host.types & ~host.spec.table.plain
                 self._limits.opened(template, host)
                 return nomination
-            if isinstance(seat, Refusal):
+            if isinstance(placement, Refusal):
                 if isinstance(host, PlannedNode):
-                    seat = self._beyond_limits(host, asked, variant, seat)
-                    seat = self._beside_rests(host, asked, variant, seat)
-                    host.let_go(self._hosts.market)
-                tried.refusals[number, speaker] = seat
+                    placement = self._beyond_limits(host, asked, variant, placement)
+                    placement = self._beside_rests(host, asked, variant, placement)
+                    host.release(self._hosts.context)
+                tried.refusals[number, speaker] = placement
         return None
 
     def _beyond_limits(self, host: PlannedNode, asked: PendingPod, variant: Variant, refusal: Refusal) -> Refusal:
         """Return that the limits of the NodePool are reached, where a type beyond them would serve the pod."""
-        within, everything = host.types, host.ground.table.everything
+        within, everything = host.types, host.spec.table.everything
         if within == everything or refusal.reason in NOT_FOR_THE_POD:
             return refusal
         host.types = everything & ~within
-        seat = host.consider(asked, variant, self._hosts.market)
+        placement = evaluate_host(host, asked, variant, self._hosts.context)
         host.types = within
-        return refusal if isinstance(seat, Refusal) else LIMIT_REACHED
+        return refusal if isinstance(placement, Refusal) else LIMIT_REACHED
 
     def _beside_rests(self, host: PlannedNode, asked: PendingPod, variant: Variant, refusal: Refusal) -> Refusal:
         """Return the refusal with the types that would serve the pod if they had not failed lately."""
-        rests, has_devices = host.ground.rests, asked.shape.has_devices
+        rests, has_devices = host.spec.rests, asked.shape.has_devices
         if refusal.reason in REASONS.values() or not rests.among(host.types, has_devices=has_devices):
             return refusal
-        host.ground = msgspec.structs.replace(host.ground, rests=Rests())
-        seat = host.consider(asked, variant, self._hosts.market)
-        if isinstance(seat, Refusal) or not rests.among(seat.types, has_devices=has_devices):
+        host.spec = msgspec.structs.replace(host.spec, rests=Rests())
+        placement = evaluate_host(host, asked, variant, self._hosts.context)
+        if isinstance(placement, Refusal) or not rests.among(placement.types, has_devices=has_devices):
             return refusal
-        told = rests.told(seat.types, has_devices=has_devices)
+        told = rests.told(placement.types, has_devices=has_devices)
         return msgspec.structs.replace(refusal, message=f"{refusal.message}, and {told}")
 
     def _new_host(self, template: PoolTemplate, asked: PendingPod, variant: Variant) -> PlannedNode | Refusal:
         table: MachineTable = self._cluster.inventory.table(template)
-        ground = HostSpec(
+        spec = HostSpec(
             name=self._free_name(template, asked.pod),
             origin=Origin.NEW,
             table=table,
@@ -304,11 +321,11 @@ class Planner:
             rests=self._hosts.rests(table),
         )
         types = self._limits.within(template, table) if table.everything else 0
-        host = PlannedNode(ground, template.requirements, types, {})
+        host = PlannedNode(spec, template.requirements, types, {})
         if types:
             return host
         nothing = LIMIT_REACHED if table.everything else NO_INSTANCE_TYPE
-        return host.not_for(asked, variant) or nothing
+        return unsuited(host, asked, variant) or nothing
 
     def _free_name(self, template: PoolTemplate, pod: Pod) -> str:
         number = 0
@@ -316,19 +333,19 @@ class Planner:
             number += 1
         return name
 
-    def _take(self, host: PlannedNode, asked: PendingPod, seat: Seat, market: Market) -> Nomination:
-        host.take(asked, seat, market)
+    def _take(self, host: PlannedNode, asked: PendingPod, placement: HostPlacement, context: PlanContext) -> Nomination:
+        host.reserve(asked, placement, context)
         host.is_full = not host.has_room_for(self._least)
-        self._hosts.placed(host, asked, seat)
-        if host.ground.origin is Origin.THERE:
-            return Nomination(pod=asked.pod, node=host.ground.name)
-        if host.ground.origin is not Origin.NEW:
-            self._joined.setdefault(host.ground.name, []).append(asked.pod)
+        self._hosts.placed(host, asked, placement)
+        if host.spec.origin is Origin.THERE:
+            return Nomination(pod=asked.pod, node=host.spec.name)
+        if host.spec.origin is not Origin.NEW:
+            self._joined.setdefault(host.spec.name, []).append(asked.pod)
         return Nomination(pod=asked.pod, node_claim=self._hosts.claim_name(host))
 
     def _extended(self) -> Iterator[NodeClaim]:
         for host in self._hosts.all:
-            pods = self._joined.get(host.ground.name)
+            pods = self._joined.get(host.spec.name)
             claim = self._cluster.inventory.claims.get(self._hosts.claim_name(host))
             if pods and claim is not None:
                 yield extended(claim, pods, self._hosts.drivers_of(host))

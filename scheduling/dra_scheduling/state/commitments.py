@@ -19,7 +19,7 @@ from dra_scheduling.model.pod_claim_names import claim_key
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.state.change_log import ChangeLog
-from dra_scheduling.state.claims import ClaimBook, Intent
+from dra_scheduling.state.claim_book import ClaimBook, Intent
 from dra_scheduling.state.node_state import NodeState, PodCharge, charge_of
 
 SPECIAL_ENTRY = "<extended-resources>"

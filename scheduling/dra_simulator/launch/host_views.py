@@ -17,12 +17,13 @@ from dra_scheduling.instancetypes import InstanceTypeFault, expand
 from dra_scheduling.inventory import Machine, MachineTable, PoolTemplate
 from dra_scheduling.inventory.machine_room import MachineRoom
 from dra_scheduling.model.pods import Pod
+from dra_scheduling.provisioning.evaluate_host import evaluate_host
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.nodepool_limits import Limits
 from dra_scheduling.provisioning.offering_backoff import refusal_of
 from dra_scheduling.provisioning.pending_pod import PendingPod
 from dra_scheduling.provisioning.pending_pod_checks import ask
-from dra_scheduling.provisioning.planned_node import PlannedNode, Seat
+from dra_scheduling.provisioning.planned_node import HostPlacement, PlannedNode
 from dra_scheduling.provisioning.planner import Planner, PlanOptions
 from dra_scheduling.provisioning.provisioning_result import Nomination
 from dra_scheduling.state.host_ports import daemon_port_refusal
@@ -131,9 +132,9 @@ class Surveyor:
         """Yield what NodeClaims say that are on their way."""
         hosts = self._planner.hosts
         for host in hosts.all:
-            if host.ground.origin in {Origin.SETTING_UP, Origin.PLANNED}:
+            if host.spec.origin in {Origin.SETTING_UP, Origin.PLANNED}:
                 hosts.replay(host)
-                yield HostView(host.ground.name, self._refusal_of(host))
+                yield HostView(host.spec.name, self._refusal_of(host))
 
     def types_of(self, template: PoolTemplate) -> Iterator[TypeView]:
         """Yield what each type of the NodePool's node class says, by name."""
@@ -158,8 +159,8 @@ class Surveyor:
     def _refusal_of(self, host: PlannedNode) -> Refusal | None:
         found: Refusal | None = None
         for variant in self._asked.variants:
-            answer = host.consider(self._asked, variant, self._planner.hosts.market)
-            if isinstance(answer, Seat):
+            answer = evaluate_host(host, self._asked, variant, self._planner.hosts.context)
+            if isinstance(answer, HostPlacement):
                 return None
             found = answer
         return found
@@ -207,24 +208,24 @@ class Surveyor:
         claims = self._asked.claims(need)
         if claims is None:
             return
-        market = self._planner.hosts.market
-        ground = HostSpec(
+        context = self._planner.hosts.context
+        spec = HostSpec(
             name=f"{template.name}/{bit}",
             origin=Origin.NEW,
             table=table,
             node_pool=template.name,
             taints=template.taints,
         )
-        if bit & market.daemons.reserve(ground, within, bit).contested_within(within):
+        if bit & context.daemons.reserve(spec, within, bit).contested_within(within):
             yield _refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")
-        answer = market.allocator.allocate(claims, ground.candidate(within, bit), market.budget)
-        market.allocator.retain(ground.name, ())
+        answer = context.allocator.allocate(claims, spec.candidate(within, bit), context.budget)
+        context.allocator.retain(spec.name, ())
         if not isinstance(answer, Allotment):
             yield answer.refusal
         elif not bit & table.offered(within.narrowed(answer.requirements)):
             yield _refusal("NoOffering", "no offering of it is available where the devices are")
-        elif market.of_node is not None:
-            shares = market.of_node.shares(self._asked, need, ground, bit, answer)
+        elif context.of_node is not None:
+            shares = context.of_node.shares(self._asked, need, spec, bit, answer)
             for share in shares.values():
                 yield from (share,) if isinstance(share, Refusal) else _room(table.room(within), bit, share)
 

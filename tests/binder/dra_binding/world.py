@@ -7,8 +7,8 @@ from dra_binder.allocations import devices_of
 from dra_binder.binder import Binder, Ending
 from dra_binder.settings import BinderSettings
 from dra_binder.sweep import sweep
+from dra_binder.testing.fake_ports import InMemoryReport, InMemoryView, in_memory_ports
 from dra_binder.testing.faults import Crash, FaultRule
-from dra_binder.testing.ports import InMemoryReport, InMemoryView, in_memory_ports
 from dra_binder.testing.server import InMemoryServer
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.bindrequests import (

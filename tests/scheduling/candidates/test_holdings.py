@@ -9,7 +9,7 @@ from dra_scheduling.devices import PoolIndex
 from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.model.ids import ObjectKey, PoolKey
 from dra_scheduling.state.change_log import ChangeLog
-from dra_scheduling.state.claims import ClaimBook
+from dra_scheduling.state.claim_book import ClaimBook
 from dra_scheduling.template_devices import Replanning
 
 POOL = PoolKey("a", "p")
