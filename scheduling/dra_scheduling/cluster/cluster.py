@@ -5,6 +5,7 @@ what is decided but not yet visible is counted through `assume`.
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
 from dra_scheduling.basics.journal import Journal
@@ -54,7 +55,7 @@ class Cluster:
         features: Features = DEFAULT_FEATURES,
         node_class_groups: frozenset[str] | None = None,
         cooldown: Cooldown | None = None,
-        rules: tuple[Rule, ...] = RULES,
+        rules: tuple[Rule[Any], ...] = RULES,
     ) -> None:
         self._rules = rules
         self.scheduler_name = scheduler_name
@@ -69,7 +70,7 @@ class Cluster:
         self.namespaces: dict[str, Namespace] = {}
         self.claims = ClaimBook(self.ledger, self.pools, self.changes)
         self.placements = Commitments(self.nodes, self.claims, self.changes)
-        self.shapes = PodClassCache(features, rules=rules)
+        self.shapes = PodClassCache(features, rules=rules, view=self.placements)
         self.inventory = Inventory(features, node_class_groups)
         self.budgets: dict[ObjectKey, PodDisruptionBudget] = {}
         self.features = features
@@ -148,7 +149,7 @@ class Cluster:
 
     def forget_answers(self) -> None:
         """Forget what nodes said to pods so far, as after a start: the next answers are the same, and cost more."""
-        self.shapes = PodClassCache(self.features, rules=self._rules)
+        self.shapes = PodClassCache(self.features, rules=self._rules, view=self.placements)
 
     def pod(self, key: ObjectKey) -> Pod | None:
         """Return the pod of that name."""

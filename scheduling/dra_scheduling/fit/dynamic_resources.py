@@ -2,30 +2,26 @@
 
 from typing import ClassVar
 
-from dra_scheduling.allocation.pod_claims import reach_refusal
+from dra_scheduling.allocation.pod_claims import ResolvedClaims, reach_refusal
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import Host, Wanted
-from dra_scheduling.model.node_selectors import NodeSelectorTerm
+from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted
 from dra_scheduling.model.pods import Pod
 
 
-class DynamicResources:
-    """Keeps pods off nodes that cannot use the devices that their claims have."""
+class AllocatedClaims(Rule[ResolvedClaims]):
+    """Keeps pods off nodes that cannot use the devices that their claims have; a part of DynamicResources."""
 
-    name: ClassVar[str] = "DynamicResources"
+    name: ClassVar[str] = "AllocatedClaims"
 
     def signature(self, _: Pod) -> object:
         """Return nothing: the claims themselves are part of what makes a class."""
         return None
 
-    def asks(self, wanted: Wanted) -> bool:
-        """Whether such pods may be kept off a plain host."""
-        return any(item.allocation is not None for item in wanted.resolved.claims)
+    def prepare(self, wanted: Wanted, _: ClusterView) -> ResolvedClaims | None:
+        """Return the claims, None where none of them has devices."""
+        resolved = wanted.resolved
+        return resolved if any(item.allocation is not None for item in resolved.claims) else None
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
-        """Return nothing: devices that a claim has say themselves where they are."""
-        return None
-
-    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
+    def filter(self, prepared: ResolvedClaims, host: Host) -> Refusal | None:
         """Return the refusal for the first claim whose devices are out of reach."""
-        return reach_refusal(wanted.resolved, host.node.name, host.node.metadata.labels)
+        return reach_refusal(prepared, host.meets)

@@ -105,8 +105,9 @@ class Evaluator:
     def ask(self, state: NodeState) -> Verdict:
         """Return the node's verdict."""
         shape = self._shape
-        if state.is_guarded or shape.asking:
-            refusal = _held_against(shape, state)
+        checks = shape.checks if state.is_guarded else shape.plain_checks
+        if checks:
+            refusal = first_refusal(checks, state)
             if refusal is not None:
                 return Refused(refusal)
         standing = state.standing
@@ -213,7 +214,7 @@ def _need_here(shape: PodClass, state: NodeState, devices: ClaimDevices) -> Exte
 
 def _held_against(shape: PodClass, state: NodeState) -> Refusal | None:
     """Return what keeps the pod off this very node, however much room there is."""
-    return first_refusal(shape.rules if state.is_guarded else shape.asking, shape, state)
+    return first_refusal(shape.checks if state.is_guarded else shape.plain_checks, state)
 
 
 def _need_with_room(shape: PodClass, state: NodeState, devices: ClaimDevices) -> ExtendedNeed | Refusal:

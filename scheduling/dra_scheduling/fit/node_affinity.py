@@ -4,15 +4,14 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.basics.requirements import matches
-from dra_scheduling.fit.rule import Host, Wanted, refused
+from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted, refused
 from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
 
 SHOWN_AFFINITY = 160
 
 
-class NodeSelectorRule:
+class NodeSelectorRule(Rule[Mapping[str, str]]):
     """Keeps pods off nodes outside of their node selector; a part of kube-scheduler's NodeAffinity."""
 
     name: ClassVar[str] = "NodeSelector"
@@ -21,27 +20,30 @@ class NodeSelectorRule:
         """Return what the rule reads of the pod."""
         return pod.spec.node_selector
 
-    def asks(self, wanted: Wanted) -> bool:
-        """Whether such pods may be kept off a plain host."""
-        return bool(wanted.pod.spec.node_selector)
+    def prepare(self, wanted: Wanted, _: ClusterView) -> Mapping[str, str] | None:
+        """Return the node selector, None where the pods have none."""
+        return wanted.pod.spec.node_selector or None
 
-    def demands(self, pod: Pod) -> NodeSelectorTerm | None:
+    def narrow(self, prepared: Mapping[str, str]) -> tuple[NodeSelectorTerm, ...]:
         """Return the node selector as a term."""
-        wanted = tuple(
-            NodeSelectorRequirement(key=key, operator="In", values=(value,))
-            for key, value in pod.spec.node_selector.items()
+        pairs = prepared.items()
+        return (
+            NodeSelectorTerm(
+                match_expressions=tuple(
+                    NodeSelectorRequirement(key=key, operator="In", values=(value,)) for key, value in pairs
+                )
+            ),
         )
-        return NodeSelectorTerm(match_expressions=wanted) if wanted else None
 
-    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
+    def filter(self, prepared: Mapping[str, str], host: Host) -> Refusal | None:
         """Return the refusal of a node that lacks a label."""
-        selector, labels = wanted.pod.spec.node_selector, host.node.metadata.labels
-        if all(labels.get(key) == value for key, value in selector.items()):
+        labels = host.node.metadata.labels
+        if all(labels.get(key) == value for key, value in prepared.items()):
             return None
-        return refused("NodeSelectorMismatch", f"outside of node selector {_pairs(selector)}")
+        return refused("NodeSelectorMismatch", f"outside of node selector {_pairs(prepared)}")
 
 
-class NodeAffinityRule:
+class NodeAffinityRule(Rule[NodeSelector]):
     """Keeps pods off nodes that no term of their required affinity matches."""
 
     name: ClassVar[str] = "NodeAffinity"
@@ -50,24 +52,20 @@ class NodeAffinityRule:
         """Return what the rule reads of the pod."""
         return pod.spec.affinity.node_affinity
 
-    def asks(self, wanted: Wanted) -> bool:
-        """Whether such pods may be kept off a plain host."""
-        return _required(wanted.pod) is not None
+    def prepare(self, wanted: Wanted, _: ClusterView) -> NodeSelector | None:
+        """Return the required affinity, None where the pods have none."""
+        return wanted.pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
-        """Return nothing: a plan tries the terms of the affinity one by one, with what the pod prefers."""
-        return None
+    def narrow(self, prepared: NodeSelector) -> tuple[NodeSelectorTerm, ...]:
+        """Return the terms of the required affinity."""
+        # A selector without terms matches nothing, and neither does an empty term.
+        return prepared.node_selector_terms or (NodeSelectorTerm(),)
 
-    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
+    def filter(self, prepared: NodeSelector, host: Host) -> Refusal | None:
         """Return the refusal of a node that no term matches."""
-        selector = _required(wanted.pod)
-        if selector is None or matches(selector, host.node.name, host.node.metadata.labels):
+        if any(map(host.meets, prepared.node_selector_terms)):
             return None
-        return refused("NodeAffinityMismatch", f"outside of required node affinity ({_described(selector)})")
-
-
-def _required(pod: Pod) -> NodeSelector | None:
-    return pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+        return refused("NodeAffinityMismatch", f"outside of required node affinity ({_described(prepared)})")
 
 
 def _pairs(labels: Mapping[str, str]) -> str:

@@ -3,12 +3,11 @@
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import Host, Wanted, refused
-from dra_scheduling.model.node_selectors import NodeSelectorTerm
+from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted, refused
 from dra_scheduling.model.pods import Pod
 
 
-class NodeName:
+class NodeName(Rule[str]):
     """Keeps pods off all nodes but the one that they name."""
 
     name: ClassVar[str] = "NodeName"
@@ -17,17 +16,12 @@ class NodeName:
         """Return what the rule reads of the pod."""
         return pod.spec.node_name
 
-    def asks(self, wanted: Wanted) -> bool:
-        """Whether such pods may be kept off a plain host."""
-        return bool(wanted.pod.spec.node_name)
+    def prepare(self, wanted: Wanted, _: ClusterView) -> str | None:
+        """Return the name, None where the pods name no node."""
+        return wanted.pod.spec.node_name or None
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
-        """Return nothing: a new node has no name that could be wanted, and pods with one are bound."""
-        return None
-
-    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
+    def filter(self, prepared: str, host: Host) -> Refusal | None:
         """Return the refusal of a node that is not the one."""
-        name = wanted.pod.spec.node_name
-        if not name or name == host.node.name:
+        if prepared == host.node.name:
             return None
-        return refused("NodeNameMismatch", f"not the node {name} of spec.nodeName")
+        return refused("NodeNameMismatch", f"not the node {prepared} of spec.nodeName")

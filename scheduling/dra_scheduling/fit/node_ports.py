@@ -3,13 +3,12 @@
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import Host, Wanted
-from dra_scheduling.model.node_selectors import NodeSelectorTerm
+from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.state.host_ports import host_ports, port_refusal
+from dra_scheduling.state.host_ports import HostPort, host_ports, port_refusal
 
 
-class NodePorts:
+class NodePorts(Rule[tuple[HostPort, ...]]):
     """Keeps pods off hosts where another pod has one of their host ports."""
 
     name: ClassVar[str] = "NodePorts"
@@ -18,14 +17,10 @@ class NodePorts:
         """Return what the rule reads of the pod."""
         return host_ports(pod)
 
-    def asks(self, wanted: Wanted) -> bool:
-        """Whether such pods may be kept off a plain host."""
-        return bool(wanted.ports)
+    def prepare(self, wanted: Wanted, _: ClusterView) -> tuple[HostPort, ...] | None:
+        """Return the ports that the pods take, None where they take none."""
+        return wanted.ports or None
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
-        """Return nothing: a new node has all its ports."""
-        return None
-
-    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
+    def filter(self, prepared: tuple[HostPort, ...], host: Host) -> Refusal | None:
         """Return the refusal for the first port that is taken."""
-        return port_refusal(wanted.ports, host.used_ports) if wanted.ports else None
+        return port_refusal(prepared, host.used_ports)

@@ -3,55 +3,47 @@
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import Host, Wanted, refused
+from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted, refused
 from dra_scheduling.fit.taint_toleration import is_tolerated
-from dra_scheduling.model.node_selectors import NodeSelectorTerm, Taint
+from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.pods import Pod
 
 UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 
 
-class NodeInitialized:
+class NodeInitialized(Rule[str]):
     """Keeps all pods off nodes that are still being set up: kube-scheduler knows no such nodes."""
 
     name: ClassVar[str] = "NodeInitialized"
+    minds_plain_hosts: ClassVar[bool] = False
 
     def signature(self, _: Pod) -> object:
-        """Return what the rule reads of the pod."""
+        """Return nothing: all pods are one to the rule."""
         return None
 
-    def asks(self, _: Wanted) -> bool:
-        """Whether such pods may be kept off a plain host."""
-        return False
+    def prepare(self, _: Wanted, __: ClusterView) -> str:
+        """Return what there is to be said of such nodes, whatever the pods are."""
+        return "still being set up"
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
-        """Return nothing: a new node is ready and takes pods."""
-        return None
-
-    def filter(self, _: Wanted, host: Host) -> Refusal | None:
+    def filter(self, prepared: str, host: Host) -> Refusal | None:
         """Return the refusal of a node that is not ready for pods."""
-        return refused("NodeBeingSetUp", "still being set up") if host.node.is_being_set_up else None
+        return refused("NodeBeingSetUp", prepared) if host.node.is_being_set_up else None
 
 
-class NodeUnschedulable:
+class NodeUnschedulable(Rule[Taint]):
     """Keeps pods off cordoned nodes."""
 
     name: ClassVar[str] = "NodeUnschedulable"
+    minds_plain_hosts: ClassVar[bool] = False
 
     def signature(self, pod: Pod) -> object:
         """Return what the rule reads of the pod."""
         return pod.spec.tolerations
 
-    def asks(self, _: Wanted) -> bool:
-        """Whether such pods may be kept off a plain host."""
-        return False
+    def prepare(self, wanted: Wanted, _: ClusterView) -> Taint | None:
+        """Return the taint that stands for the cordon, None where the pods tolerate it."""
+        return None if is_tolerated(UNSCHEDULABLE, wanted.pod.spec.tolerations) else UNSCHEDULABLE
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
-        """Return nothing: a new node is ready and takes pods."""
-        return None
-
-    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
+    def filter(self, _: Taint, host: Host) -> Refusal | None:
         """Return the refusal of a cordoned node."""
-        if not host.node.spec.unschedulable or is_tolerated(UNSCHEDULABLE, wanted.pod.spec.tolerations):
-            return None
-        return refused("NodeUnschedulable", "unschedulable (cordoned)")
+        return refused("NodeUnschedulable", "unschedulable (cordoned)") if host.node.spec.unschedulable else None

@@ -5,6 +5,7 @@ the same shape as long as neither claim is allocated.
 """
 
 from collections import OrderedDict
+from typing import Any
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -22,8 +23,8 @@ from dra_scheduling.extended_resources.device_plugin_or_dra import Split, extend
 from dra_scheduling.extended_resources.special_claim import SpecialClaim, limit_refusal, special_claim
 from dra_scheduling.fit.preferences import has_preferences
 from dra_scheduling.fit.ranking import Ranking
-from dra_scheduling.fit.rule import Rule
-from dra_scheduling.fit.rules import RULES
+from dra_scheduling.fit.rule import ClusterView, Rule
+from dra_scheduling.fit.rules import EMPTY_VIEW, RULES, prepare
 from dra_scheduling.model.claims import DeviceClaim, ResourceClaimSpec
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.host_ports import HostPort, host_ports
@@ -78,17 +79,19 @@ class PodClass:
         "_asked",
         "_needs",
         "_queries",
-        "asking",
+        "_rules",
+        "_view",
+        "checks",
         "claims",
         "extended",
         "has_devices",
         "has_preferences",
+        "plain_checks",
         "pod",
         "ports",
         "ranking",
         "requests",
         "resolved",
-        "rules",
     )
 
     def __init__(
@@ -97,7 +100,8 @@ class PodClass:
         resolved: ResolvedClaims,
         claims: tuple[ParsedClaim, ...],
         queries: Queries | None = None,
-        rules: tuple[Rule, ...] = RULES,
+        rules: tuple[Rule[Any], ...] = RULES,
+        view: ClusterView = EMPTY_VIEW,
     ) -> None:
         self.pod = pod
         self.resolved = resolved
@@ -107,13 +111,20 @@ class PodClass:
         self.requests = pod_requests(pod)
         self.ports: tuple[HostPort, ...] = host_ports(pod)
         self.extended = extended_names(self.requests)
-        self.rules = rules
-        self.asking = tuple(rule for rule in rules if rule.asks(self))
-        """The rules that may keep the pods off a plain node; the others need not be asked there."""
+        self._rules = rules
+        self._view = view
+        self.checks = prepare(rules, self, view)
+        """The rules that have something to ask for the pods."""
+        self.plain_checks = tuple(check for check in self.checks if check.rule.minds_plain_hosts)
+        """Those of them that may keep the pods off a plain node; the others need not be asked there."""
         self.has_preferences = has_preferences(pod)
         self.has_devices = bool(self.extended or resolved.claims)
         self.ranking = Ranking()
         self._needs: dict[frozenset[str], ExtendedNeed | Refusal] = {}
+
+    def apart(self) -> "PodClass":
+        """Return the same class without the answers that are kept for it."""
+        return PodClass(self.pod, self.resolved, self.claims, rules=self._rules, view=self._view)
 
     def need_on(self, offered: frozenset[str], classes: ClassIndex) -> ExtendedNeed | Refusal:
         """Return what the pods need on a node that offers these resources; found out once per kind of node."""
@@ -151,14 +162,16 @@ class PodClassCache:
     forgotten just before its turn, and every pod would cost a look at every node.
     """
 
-    __slots__ = ("_features", "_kept_verdicts", "_queries", "_revision", "_rules", "_shapes")
+    __slots__ = ("_features", "_kept_verdicts", "_queries", "_revision", "_rules", "_shapes", "_view")
 
     def __init__(
         self,
         features: Features = DEFAULT_FEATURES,
         kept_verdicts: int = KEPT_VERDICTS,
-        rules: tuple[Rule, ...] = RULES,
+        rules: tuple[Rule[Any], ...] = RULES,
+        view: ClusterView = EMPTY_VIEW,
     ) -> None:
+        self._view = view
         self._rules = rules
         self._features = features
         self._kept_verdicts = kept_verdicts
@@ -183,7 +196,7 @@ class PodClassCache:
             if isinstance(claim, Refusal):
                 return claim
             parsed.append(claim)
-        shape = self._shapes[key] = PodClass(pod, resolved, tuple(parsed), self._queries, self._rules)
+        shape = self._shapes[key] = PodClass(pod, resolved, tuple(parsed), self._queries, self._rules, self._view)
         self._make_room()
         return shape
 
@@ -199,7 +212,7 @@ def display_name(item: PodClaim) -> str:
     return item.name if item.claim.metadata.controller is not None else item.claim.metadata.name
 
 
-def _key(pod: Pod, resolved: ResolvedClaims, rules: tuple[Rule, ...]) -> tuple[bytes, ...]:
+def _key(pod: Pod, resolved: ResolvedClaims, rules: tuple[Rule[Any], ...]) -> tuple[bytes, ...]:
     """Return all of the pod that a node's verdict may depend on: what the rules read, and what the pod takes.
 
     No volumes: a pod that needs a PersistentVolumeClaim is refused before, and the server gives every pod a volume of

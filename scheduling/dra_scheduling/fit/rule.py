@@ -1,12 +1,21 @@
-"""What a rule is: one reason to keep pods off hosts, asked in the same way wherever pods and hosts meet."""
+"""What a rule is: one reason to keep pods off hosts, asked in the same way wherever pods and hosts meet.
 
-from typing import ClassVar, Protocol
+A rule is asked in two steps, as a plugin of kube-scheduler is. `prepare` (PreFilter) reads the pod once for its whole
+class and returns what `filter` needs, or None where the rule has nothing to ask of any host: then it costs nothing.
+`filter` (Filter) looks at one host. What may be skipped follows from these answers, and from nothing else.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from dra_scheduling.allocation.pod_claims import ResolvedClaims
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.state.host_ports import HostPort
+
+Prepared = TypeVar("Prepared")
+"""What a rule found out once for a class of pods."""
 
 
 class Wanted(Protocol):
@@ -26,34 +35,69 @@ class Wanted(Protocol):
 
 
 class Host(Protocol):
-    """What rules read of a place for pods."""
+    """What rules read of a place for pods: a node, one that is being set up, or one that is only planned."""
 
     @property
     def node(self) -> Node:
-        """What the node says of itself."""
+        """The node with the labels that are known; those of a node that is not there yet may become more."""
 
     @property
     def used_ports(self) -> frozenset[HostPort]:
         """The host ports that are taken."""
 
+    def meets(self, term: NodeSelectorTerm) -> bool:
+        """Whether the term holds for the host; for one whose labels are open, whether it still can."""
 
-class Rule(Protocol):
+
+class ClusterView(Protocol):
+    """What rules may read of the cluster when they prepare; it changes nothing."""
+
+    @property
+    def hosts(self) -> Mapping[str, Host]:
+        """All nodes by name."""
+
+    def placed_pods(self) -> Iterable[tuple[Pod, str]]:
+        """Yield the pods that take room on a node, be it by binding, BindRequest or plan, with its name."""
+
+
+class Rule(Generic[Prepared]):
     """One rule, named as the plugin of kube-scheduler that it stands for."""
 
     name: ClassVar[str]
     """What kube-scheduler calls its plugin, or the part of it."""
+    minds_plain_hosts: ClassVar[bool] = True
+    """Whether it may refuse a host that is ready, not cordoned and has no taint."""
 
     def signature(self, pod: Pod) -> object:
         """Return all of the pod that the rule reads, as can be written as JSON: pods with the same are one class."""
+        raise NotImplementedError
 
-    def asks(self, wanted: Wanted) -> bool:
-        """Whether such pods may be kept off a host that has no taint and is ready: otherwise none of these is asked."""
+    def prepare(self, wanted: Wanted, view: ClusterView) -> Prepared | None:
+        """Return what such pods ask of hosts, None for nothing."""
+        raise NotImplementedError
 
-    def demands(self, pod: Pod) -> NodeSelectorTerm | None:
-        """Return what the rule wants of the labels of a node that is not there yet, None for nothing."""
-
-    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
+    def filter(self, prepared: Prepared, host: Host) -> Refusal | None:
         """Return why the host does not take such pods."""
+        raise NotImplementedError
+
+    def narrow(self, prepared: Prepared) -> tuple[NodeSelectorTerm, ...]:  # noqa: ARG002 - most rules ask no labels
+        """Return terms of which a node to be must meet one to pass the rule; none where labels do not decide."""
+        return ()
+
+
+class Check(NamedTuple):
+    """A rule that has something to ask for a class of pods, with what it prepared for them."""
+
+    rule: Rule[Any]
+    prepared: Any
+
+    def refusal(self, host: Host) -> Refusal | None:
+        """Return why the host does not take the pods."""
+        return self.rule.filter(self.prepared, host)
+
+    def terms(self) -> tuple[NodeSelectorTerm, ...]:
+        """Return terms of which a node to be must meet one; none where labels do not decide."""
+        return self.rule.narrow(self.prepared)
 
 
 def refused(reason: str, message: str) -> Refusal:

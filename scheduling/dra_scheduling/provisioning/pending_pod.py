@@ -34,7 +34,7 @@ class PendingPod:
         self.pod = pod
         self.shape = shape
         self.resolved = resolved
-        self.variants: tuple[Variant, ...] = variants(pod, demands(shape.rules, pod))
+        self.variants: tuple[Variant, ...] = variants(pod, demands(shape.checks))
         # Claims that somebody made by hand may be shared, and where the devices of one are binds its other pods.
         own = tuple(item.claim.key for item in resolved.claims if item.claim.metadata.controller is None)
         self.group: Hashable = (shape, own)

@@ -5,6 +5,8 @@ seen, then the bound pod. One function derives the present commitment from them,
 nothing is free in between.
 """
 
+from collections.abc import Iterator, Mapping
+
 import msgspec
 
 from dra_scheduling.basics.reasons import ClusterEvent
@@ -71,6 +73,16 @@ class Commitments:
         """Drop the charges of a node that is gone, once the last pod on it is gone, too."""
         if node not in self._nodes and not self._by_node.get(node, True):
             del self._by_node[node]
+
+    @property
+    def hosts(self) -> Mapping[str, NodeState]:
+        """All nodes by name."""
+        return self._nodes
+
+    def placed_pods(self) -> Iterator[tuple[Pod, str]]:
+        """Yield the pods that take room on a node, be it by binding, BindRequest or plan, with its name."""
+        for key, commitment in self._commitments.items():
+            yield self.pods[key], commitment.node
 
     def is_committed(self, key: ObjectKey) -> bool:
         """Whether the pod has a place already."""

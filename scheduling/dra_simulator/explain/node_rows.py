@@ -102,7 +102,7 @@ class NodeGroup(msgspec.Struct, frozen=True, kw_only=True):
 def view_of(cluster: Cluster, shape: PodClass, state: NodeState, budget: SearchBudget) -> NodeView:
     """Return what the node says; `budget` is what is left of the steps for the whole pod."""
     node = state.node
-    found = list(refusals(shape.rules, shape, state))
+    found = list(refusals(shape.checks, state))
     need = shape.need_on(state.offered, cluster.classes)
     served = tuple(_served(cluster, shape, state))
     if isinstance(need, Refusal):

@@ -9,7 +9,7 @@ from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.fit.pod_class import PodClass
-from dra_scheduling.fit.rule import Host, Wanted, refused
+from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted, refused
 from dra_scheduling.fit.rules import RULES
 from dra_scheduling.model.node_selectors import NodeSelectorRequirement, NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
@@ -20,7 +20,7 @@ from dra_simulator.explain.node_rows import view_of
 TENANT = "example.com/namespace"
 
 
-class NamespaceNodes:
+class NamespaceNodes(Rule[str]):
     """Keeps pods off nodes that are labelled for another namespace than theirs, or for none."""
 
     name: ClassVar[str] = "NamespaceNodes"
@@ -28,18 +28,17 @@ class NamespaceNodes:
     def signature(self, pod: Pod) -> object:
         return pod.metadata.namespace
 
-    def asks(self, _: Wanted) -> bool:
-        return True
+    def prepare(self, wanted: Wanted, _: ClusterView) -> str:
+        return wanted.pod.metadata.namespace
 
-    def demands(self, pod: Pod) -> NodeSelectorTerm | None:
-        namespace = NodeSelectorRequirement(key=TENANT, operator="In", values=(pod.metadata.namespace,))
-        return NodeSelectorTerm(match_expressions=(namespace,))
+    def narrow(self, prepared: str) -> tuple[NodeSelectorTerm, ...]:
+        namespace = NodeSelectorRequirement(key=TENANT, operator="In", values=(prepared,))
+        return (NodeSelectorTerm(match_expressions=(namespace,)),)
 
-    def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
-        namespace = wanted.pod.metadata.namespace
-        if host.node.metadata.labels.get(TENANT) == namespace:
+    def filter(self, prepared: str, host: Host) -> Refusal | None:
+        if host.node.metadata.labels.get(TENANT) == prepared:
             return None
-        return refused("OtherNamespace", f"not for namespace {namespace}")
+        return refused("OtherNamespace", f"not for namespace {prepared}")
 
 
 def tenants() -> Cluster:
@@ -82,7 +81,7 @@ def test_explain_tells_an_added_rule_besides_what_others_say() -> None:
 
 def test_what_an_added_rule_reads_tells_classes_of_pods_apart() -> None:
     red, blue = pod("p", namespace="red"), pod("p", namespace="blue")
-    assert shape(Cluster(), red).asking == ()
+    assert shape(Cluster(), red).plain_checks == ()
     plain = Cluster()
     assert shape(plain, red) is shape(plain, blue)
     cluster = tenants()

@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from dra_scheduling.basics.reasons import ClusterEvent
-from dra_scheduling.fit.rules import RULES, BarePod, static_refusal
+from dra_scheduling.fit.rules import RULES, BarePod, prepare, static_refusal
 from dra_scheduling.model.node_selectors import (
     NodeSelector,
     NodeSelectorRequirement,
@@ -31,7 +31,7 @@ def affine(selector: NodeSelector) -> Pod:
 
 
 def is_choosy(value: Pod) -> bool:
-    return any(rule.asks(BarePod(value)) for rule in RULES)
+    return any(check.rule.minds_plain_hosts for check in prepare(RULES, BarePod(value)))
 
 
 def message(value: Pod, where: Node) -> str | None:

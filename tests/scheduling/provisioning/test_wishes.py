@@ -4,15 +4,18 @@ import pytest
 
 from dra_cases.planning import Json, needs_of
 from dra_cases.worlds import pod_spec
-from dra_scheduling.fit.rules import RULES, demands
+from dra_scheduling.fit.rules import RULES, BarePod, demands, prepare
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.pod_requirements import MAX_VARIANTS, Variant, variants
 from dra_scheduling.wire import read_as
 
 
 def of(said: Json) -> tuple[Variant, ...]:
-    pod = read_as(Pod, {"metadata": {"name": "p"}, "spec": pod_spec(said)})
-    return variants(pod, demands(RULES, pod))
+    return variants_of(read_as(Pod, {"metadata": {"name": "p"}, "spec": pod_spec(said)}))
+
+
+def variants_of(pod: Pod) -> tuple[Variant, ...]:
+    return variants(pod, demands(prepare(RULES, BarePod(pod))))
 
 
 def held(said: Json) -> list[tuple[list[str], bool]]:
@@ -72,7 +75,7 @@ def test_no_required_term_is_left_out_however_many_there_are(terms: int) -> None
 def test_a_selector_without_terms_is_met_by_nothing() -> None:
     spec = pod_spec({})
     spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": []}
-    found = variants(read_as(Pod, {"metadata": {"name": "p"}, "spec": spec}), ())
+    found = variants_of(read_as(Pod, {"metadata": {"name": "p"}, "spec": spec}))
 
     assert [one.requirements for one in found] == [None, None]
     assert not any(one.matches("n1", {}) for one in found)
