@@ -1,4 +1,4 @@
-"""Plans over candidates, written as short YAML: see `tests/scheduling/candidates/README.md` for the words."""
+"""Plans over candidates, written as short YAML: see `tests/scheduling/template_devices/README.md` for the words."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -8,7 +8,7 @@ import yaml
 
 from dra_scheduling.wire import KINDS, InvalidObjectError, WireFault, faults_of, read, unknown_fields_of
 
-CRDS = Path(__file__).parents[2] / "crds"
+CRDS = Path(__file__).parents[3] / "crds"
 TYPE = """
 apiVersion: dra-scheduler.dev/v1alpha1
 kind: InstanceType
