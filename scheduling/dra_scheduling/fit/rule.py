@@ -49,8 +49,8 @@ class Host(Protocol):
         """Whether the term holds for the host; for one whose labels are open, whether it still can."""
 
 
-class ClusterView(Protocol):
-    """What rules may read of the cluster when they prepare; it changes nothing."""
+class PlacedPods(Protocol):
+    """What rules that look across nodes read of the cluster: the nodes, and the pods that have a place."""
 
     @property
     def hosts(self) -> Mapping[str, Host]:
@@ -72,7 +72,7 @@ class Rule(Generic[Prepared]):
         """Return all of the pod that the rule reads, as can be written as JSON: pods with the same are one class."""
         raise NotImplementedError
 
-    def prepare(self, wanted: Wanted, view: ClusterView) -> Prepared | None:
+    def prepare(self, wanted: Wanted, view: PlacedPods) -> Prepared | None:
         """Return what such pods ask of hosts, None for nothing."""
         raise NotImplementedError
 
