@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from dra_scheduling.allocation.pod_claims import ResolvedClaims, reach_refusal
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import PlacedPods, Host, Rule, Wanted
+from dra_scheduling.fit.rule import Host, PlacedPods, Rule, Wanted
 from dra_scheduling.model.pods import Pod
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import PlacedPods, Host, Rule, Wanted, refused
+from dra_scheduling.fit.rule import Host, PlacedPods, Rule, Wanted, refused
 from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
 

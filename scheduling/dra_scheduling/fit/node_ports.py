@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import PlacedPods, Host, Rule, Wanted
+from dra_scheduling.fit.rule import Host, PlacedPods, Rule, Wanted
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.host_ports import HostPort, host_ports, port_refusal
 

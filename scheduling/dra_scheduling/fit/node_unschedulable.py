@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import PlacedPods, Host, Rule, Wanted, refused
+from dra_scheduling.fit.rule import Host, PlacedPods, Rule, Wanted, refused
 from dra_scheduling.fit.taint_toleration import is_tolerated
 from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.pods import Pod

@@ -13,7 +13,7 @@ from dra_scheduling.fit.node_affinity import NodeAffinityRule, NodeSelectorRule
 from dra_scheduling.fit.node_name import NodeName
 from dra_scheduling.fit.node_ports import NodePorts
 from dra_scheduling.fit.node_unschedulable import NodeInitialized, NodeUnschedulable
-from dra_scheduling.fit.rule import Check, PlacedPods, Host, Rule, Wanted
+from dra_scheduling.fit.rule import Check, Host, PlacedPods, Rule, Wanted
 from dra_scheduling.fit.taint_toleration import TaintToleration
 from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Node, Pod

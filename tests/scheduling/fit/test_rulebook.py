@@ -9,7 +9,7 @@ from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.fit.pod_class import PodClass
-from dra_scheduling.fit.rule import PlacedPods, Host, Rule, Wanted, refused
+from dra_scheduling.fit.rule import Host, PlacedPods, Rule, Wanted, refused
 from dra_scheduling.fit.rules import RULES
 from dra_scheduling.model.node_selectors import NodeSelectorRequirement, NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
