@@ -79,3 +79,24 @@ def test_a_type_that_was_corrected_sends_the_pod_to_another_one(scene: Scene) ->
     (node,) = scene.runs("train")
     assert node != first
     assert len(scene.claims()) == 2
+
+
+def test_a_pod_waits_for_its_node_while_somebody_has_tainted_it_instead_of_a_new_one(scene: Scene) -> None:
+    scene.open_pool(faults={"never": "ready"})
+    scene.machine("gpus", scene.group("gpu", 2))
+    scene.pod("train", scene.wants("gpu", 2))
+    name = scene.waits("train")
+    scene.until(name, "Registered", "True")
+    node = path_of(NODES, name)
+    taint = {"key": "agent.example.com/check", "effect": "NoSchedule"}
+    scene.api.patch(node, {"spec": {"taints": [*scene.api.get(NODES, name)["spec"].get("taints", ()), taint]}})
+    scene.mend(name, "never")
+    scene.until(name, "Initialized", "True")
+
+    message = scene.world.pending("train", "the pod waits for that node until")
+    assert f"node {name} was made for it and has untolerated taint agent.example.com/check:NoSchedule" in message
+    assert f"which NodePool {scene.pool} did not give it" in message
+    scene.api.patch(node, {"spec": {"taints": None}})
+
+    assert scene.runs("train") == [name]
+    assert [claim["metadata"]["name"] for claim in scene.claims()] == [name]

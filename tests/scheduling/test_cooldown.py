@@ -7,6 +7,7 @@ from dra_scheduling.allocation.allocation_outcomes import Allocated
 from dra_scheduling.allocation.allocator import fulfil
 from dra_scheduling.allocation.claim_query import ClaimQuery
 from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.devices import NodePlace, PoolIndex
 from dra_scheduling.devices.ledger import Ledger, Source
 from dra_scheduling.model.claims import ResourceClaimSpec
@@ -116,8 +117,11 @@ def test_a_device_cools_down_when_nobody_has_it_any_more() -> None:
 
 def test_what_a_plan_only_thought_of_stays_cold() -> None:
     warm = CoolingDown()
-    ledger = Ledger(warm)
-    mark = ledger.mark()
+    journal = Journal()
+    ledger = Ledger(warm, journal)
+    ledger.hold(Source("claim", "c"), "c", [DeviceID(GPU_DRIVER, "n1", "gpu-1")])
+    journal.open()
     ledger.hold(Source("plan", "p"), "c", [DeviceID(GPU_DRIVER, "n1", "gpu-0")])
-    ledger.rewind(mark)
+    ledger.release(Source("claim", "c"))
+    journal.rollback(0)
     assert not warm

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.devices.ledger import Charge, Ledger, Share, Source
 from dra_scheduling.model.ids import DeviceID, PoolKey
 
@@ -63,45 +64,39 @@ def test_a_device_named_twice_by_one_source_is_let_go_at_once() -> None:
     assert not ledger.is_taken(GPU_0)
 
 
-def test_a_rewind_undoes_holds_replacements_and_releases() -> None:
-    ledger = Ledger()
+def tried() -> tuple[Ledger, Journal]:
+    """Return a ledger whose changes are noted, since a statement is open."""
+    journal = Journal()
+    journal.open()
+    return Ledger(journal=journal), journal
+
+
+def test_a_rollback_undoes_holds_replacements_and_releases() -> None:
+    ledger, journal = tried()
     ledger.hold(CLAIM, "c1", [GPU_0])
-    mark = ledger.mark()
+    point = len(journal)
     ledger.hold(REQUEST, "c2", [GPU_1])
     ledger.hold(CLAIM, "c1", [GPU_1])
     ledger.release(CLAIM)
-    ledger.rewind(mark)
+    journal.rollback(point)
     assert ledger.taken_in(POOL) == {"gpu-0"}
     assert set(ledger.held) == {CLAIM}
 
 
-def test_one_can_come_back_to_the_same_mark_twice() -> None:
-    ledger = Ledger()
-    mark = ledger.mark()
+def test_one_can_come_back_to_the_same_point_twice() -> None:
+    ledger, journal = tried()
     for _ in range(2):
         ledger.hold(CLAIM, "c1", [GPU_0])
-        ledger.rewind(mark)
+        journal.rollback(0)
     assert not ledger.is_taken(GPU_0)
 
 
-def test_an_inner_mark_ends_with_the_rewind_to_an_outer_one() -> None:
-    ledger = Ledger()
-    outer = ledger.mark()
+def test_what_nobody_tries_leaves_no_journal_behind() -> None:
+    journal = Journal()
+    ledger = Ledger(journal=journal)
     ledger.hold(CLAIM, "c1", [GPU_0])
-    inner = ledger.mark()
-    ledger.rewind(outer)
-    with pytest.raises(ValueError, match="settled or undone"):
-        ledger.rewind(inner)
-
-
-def test_settled_history_stays() -> None:
-    ledger = Ledger()
-    mark = ledger.mark()
-    ledger.hold(CLAIM, "c1", [GPU_0])
-    ledger.settle()
-    with pytest.raises(ValueError, match="settled or undone"):
-        ledger.rewind(mark)
-    assert ledger.is_taken(GPU_0)
+    ledger.release(CLAIM)
+    assert len(journal) == 0
 
 
 def test_the_stamp_of_a_pool_changes_with_its_devices_only() -> None:
@@ -187,13 +182,13 @@ def test_what_a_freed_device_drew_is_forgotten() -> None:
     assert taken.uncharged == {"gpu-0"}
 
 
-def test_a_rewind_remembers_what_a_device_drew() -> None:
-    ledger = Ledger()
+def test_a_rollback_remembers_what_a_device_drew() -> None:
+    ledger, journal = tried()
     ledger.hold(CLAIM, "c1", [GPU_0])
     ledger.learn(POOL, lambda _: DRAWN)
-    mark = ledger.mark()
+    point = len(journal)
     ledger.release(CLAIM)
-    ledger.rewind(mark)
+    journal.rollback(point)
     taken = ledger.taken(POOL)
     assert taken is not None
     assert taken.charges == {"gpu-0": DRAWN}

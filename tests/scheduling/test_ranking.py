@@ -1,6 +1,6 @@
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.fit.ranking import Fit, Ranking, Refused, Unknown, Verdict
-from dra_scheduling.state.change_log import ChangeLog
+from dra_scheduling.state.change_log import ChangeLog, LogMark
 
 
 class Nodes:
@@ -89,3 +89,80 @@ def test_a_node_that_was_put_off_is_asked_again_and_one_that_was_searched_in_vai
     nodes.verdicts["n1"] = Fit((1,))
     assert nodes.best() == "n1"
     assert nodes.asked == ["n1"]
+
+
+def tried(nodes: Nodes) -> None:
+    """Begin a statement; what nodes answered before is asked for no more."""
+    nodes.best()
+    nodes.changes.journal.open()
+    nodes.changes.begin()
+    nodes.asked.clear()
+
+
+def test_a_trial_that_is_undone_leaves_nothing_to_ask_again() -> None:
+    nodes = Nodes(n1=Fit((1,)), n2=Fit((2,)), n3=refused())
+    tried(nodes)
+    mark = nodes.changes.mark()
+    nodes.set("n1", refused())
+    nodes.set("n3", Fit((0,)))
+    assert nodes.best() == "n3"
+    assert nodes.asked == ["n1", "n3"]
+    undo(nodes, mark, n1=Fit((1,)), n3=refused())
+    assert nodes.best() == "n1"
+    assert nodes.asked == ["n1", "n3"]
+    assert nodes.ranking.summary().nodes == 1
+
+
+def test_a_trial_with_devices_that_all_nodes_reach_is_undone_without_asking_them_again() -> None:
+    nodes = Nodes(n1=Fit((1,)), n2=Fit((2,)), n3=refused())
+    tried(nodes)
+    mark = nodes.changes.mark()
+    nodes.verdicts["n3"] = Fit((0,))
+    nodes.changes.everything_changed()
+    nodes.changes.shared_takes += 1
+    assert nodes.best() == "n3"
+    undo(nodes, mark, n3=refused())
+    nodes.asked.clear()
+    assert nodes.best() == "n1"
+    assert nodes.asked == []
+
+
+def test_what_nodes_that_were_not_tried_say_at_first_sight_is_kept() -> None:
+    nodes = Nodes(n1=Fit((1,)), n2=Fit((2,)), n3=Fit((3,)))
+    nodes.changes.journal.open()
+    nodes.changes.begin()
+    mark = nodes.changes.mark()
+    nodes.set("n1", refused())
+    assert nodes.best() == "n2"
+    undo(nodes, mark, n1=Fit((1,)))
+    nodes.asked.clear()
+    assert nodes.best() == "n1"
+    assert nodes.asked == ["n1"]
+
+
+def test_what_really_changed_before_a_trial_is_asked_for_after_it() -> None:
+    nodes = Nodes(n1=Fit((1,)), n2=Fit((2,)))
+    nodes.best()
+    nodes.set("n2", Fit((0,)))
+    nodes.changes.journal.open()
+    nodes.changes.begin()
+    mark = nodes.changes.mark()
+    nodes.set("n2", refused())
+    assert nodes.best() == "n1"
+    undo(nodes, mark, n2=Fit((0,)))
+    assert nodes.best() == "n2"
+
+
+def undo(nodes: Nodes, mark: LogMark, **verdicts: Verdict) -> None:
+    nodes.verdicts |= verdicts
+    nodes.changes.journal.rollback(0)
+    nodes.changes.rewind(mark)
+
+
+def test_nodes_come_in_order_and_those_that_lost_a_shared_device_in_between_not_at_all() -> None:
+    nodes = Nodes(n3=Fit((3,)), n1=Fit((1,)), n2=Fit((2,)), n4=refused())
+    nodes.best()
+    assert list(nodes.ranking.in_order(nodes.changes, nodes.look)) == ["n1", "n2", "n3"]
+    nodes.verdicts |= {"n1": refused(), "n2": Fit((4,))}
+    nodes.changes.shared_takes += 1
+    assert list(nodes.ranking.in_order(nodes.changes, nodes.look)) == ["n3", "n2"]

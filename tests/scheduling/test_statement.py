@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_cases.fleet import DRIVER, Fleet, claim
+from dra_cases.fleet import DRIVER, NIC, Fleet, claim, device_class, network_devices
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.statement import EvictedAs
 from dra_scheduling.cycle.allocate import schedule
@@ -96,10 +96,8 @@ def test_a_rollback_costs_what_was_done_however_large_the_cluster_is(nodes: int)
         trial.evict(named(cluster, "runs-0"), EvictedAs.GONE)
         (found,) = placed(cluster)
         trial.assume(found)
-    assert trial.undone == 6
-    changed = cluster.changes.since(end)
-    assert changed is not Everything.EVERYTHING
-    assert changed == {"n0"}
+    assert cluster.journal.undone == 13
+    assert cluster.changes.end == end
 
 
 def test_one_statement_at_a_time() -> None:
@@ -139,3 +137,49 @@ def test_only_what_a_statement_evicted_can_be_restored() -> None:
     cluster = full()
     with cluster.statement() as trial, pytest.raises(ValueError, match="was not evicted"):
         trial.restore(named(cluster, "runs-0"))
+
+
+def test_a_closed_node_takes_no_pod_and_comes_back() -> None:
+    fleet = Fleet()
+    fleet.node("n0", "gpu-1")
+    fleet.node("n1", "gpu-2")
+    fleet.pod("waits", gpus=1)
+    cluster = fleet.cluster
+    with cluster.statement() as trial:
+        trial.close("n0")
+        assert [one.node for one in placed(cluster)] == ["n1"]
+        with pytest.raises(ValueError, match="is closed already"):
+            trial.close("n0")
+    assert [one.node for one in placed(cluster)] == ["n0"]
+
+
+def test_a_network_device_that_was_free_by_trial_leaves_no_node_to_look_at_again() -> None:
+    fleet = Fleet()
+    for number in range(3):
+        fleet.node(f"n{number}", "gpu-1")
+    fleet.show(device_class(NIC), *network_devices(1))
+    fleet.show(claim("taken", [DeviceID(NIC, "network", "net-0")], users=["user"]))
+    fleet.pod("user", "n0", claims={"net": "taken"})
+    cluster = fleet.cluster
+    before = cluster.changes.mark()
+    with cluster.statement() as trial:
+        trial.evict(named(cluster, "user"), EvictedAs.GONE)
+        assert cluster.changes.since(before.end) is Everything.EVERYTHING
+    assert cluster.changes.mark() == before
+
+
+def test_a_pod_that_was_about_to_use_a_claim_leaves_it_when_it_is_evicted_last() -> None:
+    fleet = Fleet()
+    fleet.node("n0", "gpu-1")
+    fleet.show(claim("shared", [DeviceID(DRIVER, "n0", "gpu-0")], users=["a"]))
+    fleet.pod("a", "n0", claims={"gpus": "shared"})
+    fleet.pod("b", claims={"gpus": "shared"})
+    cluster = fleet.cluster
+    outcomes = schedule(cluster, cluster.pending()).outcomes
+    assert [one.node for one in outcomes if isinstance(one, Assignment)] == ["n0"]
+    with cluster.statement() as trial:
+        trial.evict(named(cluster, "a"), EvictedAs.GONE)
+        assert cluster.ledger.taken_count == 1
+        trial.evict(named(cluster, "b"), EvictedAs.GONE)
+        assert cluster.ledger.taken_count == 0
+    assert cluster.ledger.taken_count == 1

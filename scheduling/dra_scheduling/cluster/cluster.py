@@ -7,6 +7,7 @@ what is decided but not yet visible is counted through `assume`.
 from collections.abc import Callable, Iterable, Iterator
 
 from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster.statement import Statement, StatementParts
 from dra_scheduling.devices import PoolIndex
@@ -57,9 +58,11 @@ class Cluster:
     ) -> None:
         self._rules = rules
         self.scheduler_name = scheduler_name
-        self.changes = ChangeLog()
+        self.journal = Journal()
+        """The inverses of what the open statement has done."""
+        self.changes = ChangeLog(self.journal)
         self.pools = PoolIndex(features)
-        self.ledger = Ledger(cooldown)
+        self.ledger = Ledger(cooldown, self.journal)
         self.classes = ClassIndex()
         self.nodes: dict[str, NodeState] = {}
         self._by_machine: dict[str, set[str]] = {}
@@ -110,8 +113,8 @@ class Cluster:
         """Return the node that a NodeClaim has become, which is there before the NodeClaim names it."""
         if claim.status.node_name:
             return self.nodes.get(claim.status.node_name)
-        names = self._by_machine.get(claim.status.provider_id)
-        return self.nodes[min(names)] if names else None
+        names = self._by_machine.get(claim.status.provider_id, set())
+        return next((self.nodes[name] for name in sorted(names) if name in self.nodes), None)
 
     def nodes_made_for(self, pod: Pod) -> Iterator[tuple[NodeClaim, NodeState]]:
         """Yield the NodeClaims that name the pod and have become nodes, with these."""
@@ -130,7 +133,18 @@ class Cluster:
 
     def statement(self) -> Statement:
         """Return a transaction: what is done in its block is undone unless it is committed."""
-        return Statement(StatementParts(self.ledger, self.claims, self.placements, self.inventory))
+        parts = StatementParts(
+            self.journal,
+            self.changes,
+            self.nodes,
+            self.pools,
+            self.ledger,
+            self.classes,
+            self.claims,
+            self.placements,
+            self.inventory,
+        )
+        return Statement(parts)
 
     def forget_answers(self) -> None:
         """Forget what nodes said to pods so far, as after a start: the next answers are the same, and cost more."""

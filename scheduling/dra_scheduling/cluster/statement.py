@@ -1,13 +1,13 @@
 """One transaction over what a cluster assumes: pods evicted and placed, claims allocated, NodeClaims opened.
 
 A statement is for trying things: it does them to the cluster itself, so that every rule sees their effect, and takes
-them back. It keeps one journal with the inverse of every operation, so that a rollback costs what was done and nothing
-else. Every undone step is a change like any other: the change log names the nodes to look at again.
+them back. There is one journal with the inverse of every step, those of the ledger and of kept answers included, so
+that a rollback costs what was done and nothing else. Who did not look meanwhile has nothing to look at again.
 
 It stands beside the cluster and not in `state/`, because NodeClaims are part of it and the inventory is above that.
 """
 
-from collections.abc import Callable
+from collections.abc import Collection, Iterator
 from enum import Enum, auto
 from types import TracebackType
 from typing import NamedTuple, Self, TypeVar
@@ -15,7 +15,14 @@ from typing import NamedTuple, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from dra_scheduling.devices.ledger import Held, JournalMark, Ledger, Source
+from dra_scheduling.allocation.search_budget import SearchBudget
+from dra_scheduling.basics.journal import Journal
+from dra_scheduling.devices import PoolIndex
+from dra_scheduling.devices.ledger import Held, Ledger, Source
+from dra_scheduling.devices.ledger_entries import special_owner
+from dra_scheduling.extended_resources.class_index import ClassIndex
+from dra_scheduling.fit.evaluate import WHOLE_BUDGET, ClaimDevices, Evaluator
+from dra_scheduling.fit.pod_class import PodClass
 from dra_scheduling.inventory import Inventory
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, Nominee, nominees_of, nominees_text
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
@@ -24,8 +31,10 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pod_claim_names import claim_keys
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
+from dra_scheduling.state.change_log import ChangeLog, LogMark
 from dra_scheduling.state.claim_book import ClaimBook
 from dra_scheduling.state.commitments import Commitments, PlannedPlacement
+from dra_scheduling.state.node_state import NodeState
 
 EVICTED_AT = "9999-12-31T23:59:59Z"
 """The deletion timestamp of a pod that a statement evicts: no deadline of its has passed."""
@@ -42,9 +51,14 @@ class EvictedAs(Enum):
 
 
 class StatementParts(NamedTuple):
-    """The parts of a cluster that a statement changes."""
+    """The parts of a cluster that a statement changes, and what its nodes are asked with."""
 
+    journal: Journal
+    changes: ChangeLog
+    nodes: dict[str, NodeState]
+    pools: PoolIndex
     ledger: Ledger
+    classes: ClassIndex
     claims: ClaimBook
     placements: Commitments
     inventory: Inventory
@@ -54,7 +68,7 @@ class Checkpoint(NamedTuple):
     """A point that a statement can be rolled back to."""
 
     length: int
-    ledger: JournalMark
+    log: LogMark
 
 
 class StatementDecisions(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,20 +99,19 @@ class Statement:
     """
 
     def __init__(self, parts: StatementParts) -> None:
-        self._ledger, self._claims, self._placements, self._inventory = parts
-        self._undo: list[Callable[[], object]] = []
+        self._parts = parts
+        self._journal, self._changes = parts.journal, parts.changes
+        self._claims, self._placements, self._inventory = parts.claims, parts.placements, parts.inventory
         self._start: Checkpoint | None = None
         self._evicted: dict[str, _Eviction] = {}
         self._originals: dict[ObjectKey, ResourceClaim] = {}
         self._allocated: dict[ObjectKey, AllocationResult] = {}
         self._assumed: dict[str, Assignment] = {}
         self._opened: dict[str, NodeClaim] = {}
-        self.undone = 0
-        """How many entries of the journal were undone so far: the cost of all rollbacks."""
 
     def __enter__(self) -> Self:
-        if self._ledger.is_marked:
-            raise ValueError("another statement of this cluster is open")
+        self._journal.open()
+        self._changes.begin()
         self._start = self.checkpoint()
         return self
 
@@ -130,6 +143,28 @@ class Statement:
                 self._note(self._originals, claim.key, claim)
             self._settle_claim(claim.key)
 
+    def close(self, node: str) -> None:
+        """Let the node be gone for pods that look for one; those that are on it stay unless they are evicted."""
+        state = self._parts.nodes.pop(node, None)
+        if state is None:
+            raise ValueError(f"Node {node} is not in the cluster, or is closed already")
+        self._journal.note(lambda: self._reopen(state))
+        self._changes.changed(node)
+
+    def evaluate(
+        self, pod_class: PodClass, budget: SearchBudget = WHOLE_BUDGET, within: Collection[str] | None = None
+    ) -> Iterator[str]:
+        """Yield the nodes that take pods of the class as things stand, the best first, of all or of those `within`.
+
+        To be read before the statement goes on.
+        """
+        parts = self._parts
+        devices = ClaimDevices(parts.pools, parts.ledger, parts.classes)
+        evaluator = Evaluator(pod_class, parts.nodes, devices, budget, parts.changes)
+        pod_class.ranking.refresh(parts.nodes, parts.changes, evaluator.look)
+        found = pod_class.ranking.in_order(parts.changes, evaluator.look)
+        return (node for node in found if within is None or node in within)
+
     def restore(self, pod: Pod) -> None:
         """Take one eviction back, in any order: the pod has its room, its plan and its share of its claims again.
 
@@ -139,16 +174,16 @@ class Statement:
         if eviction is None:
             raise ValueError(f"Pod {pod.key} was not evicted by this statement")
         self._note(self._evicted, pod.metadata.uid, None)
-        for key in claim_keys_of(eviction.pod, self._originals):
-            self._settle_claim(key)
         self._put_pod(eviction.pod, eviction.plan)
+        for key in self._keys_of(eviction.pod):
+            self._settle_claim(key)
 
     def assume(self, assignment: Assignment) -> None:
         """Count the pod as placed, with its devices."""
         uid = assignment.pod.metadata.uid
         before = self._placements.plan_of(uid)
         self._note(self._assumed, uid, assignment)
-        self._undo.append(lambda: self._placements.set_plan(assignment.pod, before))
+        self._journal.note(lambda: self._placements.set_plan(assignment.pod, before))
         self._placements.assume(assignment)
 
     def allocate(self, claim: ResourceClaim, allocation: AllocationResult) -> None:
@@ -163,14 +198,14 @@ class Statement:
 
     def release(self, source: Source) -> None:
         """Let one source hold no devices: a remedy to be tried, whatever would have to happen for it."""
-        self._hold(source, Held(""))
+        self._claims.hold(source, Held(""))
 
     def open(self, node_claim: NodeClaim) -> None:
         """Count a NodeClaim as decided, new or with more nominated pods."""
         name = node_claim.name
         before = self._inventory.decided(name)
         self._note(self._opened, name, node_claim)
-        self._undo.append(lambda: self._inventory.forget(name) if before is None else self._inventory.assume(before))
+        self._journal.note(lambda: self._inventory.forget(name) if before is None else self._inventory.assume(before))
         self._inventory.assume(node_claim)
 
     def nominate(self, pod: Pod, node_claim: str) -> None:
@@ -184,17 +219,12 @@ class Statement:
 
     def checkpoint(self) -> Checkpoint:
         """Return the present as a point to come back to."""
-        return Checkpoint(len(self._undo), self._ledger.mark())
+        return Checkpoint(len(self._journal), self._changes.mark())
 
     def rollback(self, point: Checkpoint) -> None:
         """Undo everything since the point, which stays valid. A point of undone history is a `ValueError`."""
-        if point.length > len(self._undo):
-            raise ValueError("the history that this checkpoint belongs to is undone")
-        while len(self._undo) > point.length:
-            self._undo.pop()()
-            self.undone += 1
-        # What devices drew from counters that are no longer published comes back with the ledger's own journal only.
-        self._ledger.rewind(point.ledger)
+        self._journal.rollback(point.length)
+        self._changes.rewind(point.log)
 
     def commit(self) -> StatementDecisions:
         """Make the statement's decisions final, and return them."""
@@ -214,38 +244,46 @@ class Statement:
     def _end(self) -> None:
         if self._start is not None:
             self.rollback(self._start)
-            self._ledger.settle()
+            self._changes.finish()
+            self._journal.close()
             self._start = None
+
+    def _reopen(self, state: NodeState) -> None:
+        # While it was closed nobody kept what its pods take, and that is as it was by now.
+        state.charges = self._placements.charges_on(state.node.name)
+        self._parts.nodes[state.node.name] = state
 
     def _note(self, notes: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
         """Keep a note of the statement's own, or drop it; the journal keeps the one before."""
         before = notes.get(key)
-        self._undo.append(lambda: _set(notes, key, before))
+        self._journal.note(lambda: _set(notes, key, before))
         _set(notes, key, value)
 
     def _put_pod(self, pod: Pod, plan: PlannedPlacement | None) -> None:
         known = self._placements.pods.get(pod.key)
         former = self._placements.plan_of(pod.metadata.uid)
         if known is None:
-            self._undo.append(lambda: self._placements.remove_pod(pod.key))
+            self._journal.note(lambda: self._placements.remove_pod(pod.key))
         else:
-            self._undo.append(lambda: self._placements.put(known, former))
+            self._journal.note(lambda: self._placements.put(known, former))
         self._placements.put(pod, plan)
 
     def _take_out_pod(self, pod: Pod) -> None:
         plan = self._placements.plan_of(pod.metadata.uid)
-        self._undo.append(lambda: self._placements.put(pod, plan))
+        self._journal.note(lambda: self._placements.put(pod, plan))
         self._placements.remove_pod(pod.key)
 
-    def _hold(self, source: Source, held: Held) -> None:
-        before = self._ledger.held.get(source, Held(""))
-        self._undo.append(lambda: self._claims.hold(source, before))
-        self._claims.hold(source, held)
-
     def _claims_of(self, pod: Pod) -> tuple[ResourceClaim, ...]:
+        """Return the claims of which the pod is a consumer, or was about to become one."""
         named = (self._claims.get(key) for key in dict.fromkeys(claim_keys(pod).values()))
-        special = self._claims.special_claims_of(pod)
-        return (*(claim for claim in named if claim is not None and _is_used_by(claim, pod)), *special)
+        used = (one for one in named if one is not None and (one.status.reserved_for or one.key in self._originals))
+        return (*used, *self._claims.special_claims_of(pod))
+
+    def _keys_of(self, pod: Pod) -> tuple[ObjectKey, ...]:
+        """Return the claims of the pod that the statement has changed."""
+        special = (key for key, claim in self._originals.items() if special_owner(claim) == pod.metadata.uid)
+        named = (key for key in claim_keys(pod).values() if key in self._originals)
+        return tuple(dict.fromkeys((*named, *special)))
 
     def _settle_claim(self, key: ObjectKey) -> None:
         """Let the claim be what follows from its state at first, from who is gone, and from what it was given."""
@@ -257,17 +295,10 @@ class Statement:
         users = tuple(user for user in original.reserved_for if user.uid not in gone)
         is_left = bool(original.reserved_for) and not users and not self._claims.intended_consumers(key)
         allocation = self._allocated.get(key, None if is_left else original.allocation)
-        self._undo.append(lambda: self._claims.apply(before))
+        if users == before.status.reserved_for and allocation is before.status.allocation:
+            return
+        self._journal.note(lambda: self._claims.apply(before))
         self._claims.apply(replace(before, status=replace(before.status, reserved_for=users, allocation=allocation)))
-
-
-def claim_keys_of(pod: Pod, among: dict[ObjectKey, ResourceClaim]) -> tuple[ObjectKey, ...]:
-    """Return which of these claims the pod uses."""
-    return tuple(key for key, claim in among.items() if _is_used_by(claim, pod))
-
-
-def _is_used_by(claim: ResourceClaim, pod: Pod) -> bool:
-    return any(user.uid == pod.metadata.uid for user in claim.status.reserved_for)
 
 
 def _set(notes: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:

@@ -14,12 +14,16 @@ PlanRefused = Unschedulable | OutOfBudget
 
 
 class PlanSettings(Value, frozen=True, kw_only=True):
-    """How nodes are planned. With `is_trial` pods are told what would be made, and nothing is."""
+    """How nodes are planned. With `is_trial` pods are told what would be made, and nothing is.
+
+    A node made for a pod is waited for while it has a taint that nobody planned with, `gate_seconds` at most.
+    """
 
     idle_seconds: float = 1.0
     max_seconds: float = 10.0
     most_pods: int = MOST_PODS
     is_trial: bool = False
+    gate_seconds: float = 900.0
 
 
 class BatchState(Value, frozen=True, kw_only=True):

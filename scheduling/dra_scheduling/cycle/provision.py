@@ -33,6 +33,7 @@ from dra_scheduling.provisioning import (
     keeper_of,
     plan_in_steps,
 )
+from dra_scheduling.provisioning.foreign_taints import NODE_TAINTED, tainted_nodes
 from dra_scheduling.state.assignments import Nominated, Outcome, Unschedulable
 from dra_scheduling.wire import KubernetesObject
 
@@ -301,6 +302,7 @@ class Provisioner:
         options = PlanOptions(
             now=_moment(now),
             overdue=_moment(now - OVERDUE_SECONDS),
+            gate_seconds=self._settings.gate_seconds,
             budget=SearchBudget(is_late=self._deadlines.start(PLAN_LIMIT_SECONDS)),
         )
         self._reporter.planning(pods, options.now)
@@ -344,6 +346,9 @@ class Provisioner:
         if any(one.reason == OUT_OF_BUDGET for one in refused.reasons):
             # Nothing is proved, and nothing has to change for another answer.
             self._batch.postpone(uid, now + REMEMBERED_SECONDS, outcome)
+        if any(one.reason == NODE_TAINTED for one in refused.reasons):
+            nodes = tainted_nodes(self._cluster, outcome.pod, self._settings.gate_seconds)
+            self._batch.postpone(uid, min((one.until for one in nodes if one.until > now), default=now), outcome)
         return combine(outcome, refused)
 
 

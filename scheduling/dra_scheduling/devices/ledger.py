@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.model.ids import DeviceID, PoolKey
 
 Holder = str
@@ -49,21 +50,6 @@ class Held(msgspec.Struct, frozen=True):
     def everything(self) -> tuple[DeviceID, ...]:
         """All devices, shared ones too."""
         return (*self.devices, *(share.device for share in self.shares))
-
-
-class JournalMark(NamedTuple):
-    """A point in the ledger's history that `rewind` can return to."""
-
-    era: int
-    length: int
-
-
-class _Entry(NamedTuple):
-    """How to undo one change: what the source said before, and the charges that were known of it."""
-
-    source: Source
-    before: Held | None
-    charges: tuple[tuple[DeviceID, Charge], ...]
 
 
 class TakenDevices:
@@ -136,20 +122,18 @@ class NoCooldown:
 class Ledger:
     """Devices and shares held by claims, unfinished BindRequests and plans.
 
-    A journal is kept from the first `mark` until `settle`, so that a ledger nobody marks does not grow.
-    `taken_count` is the number of taken devices. The `cooldown` is told of devices that become free for good.
+    `taken_count` is the number of taken devices. The `cooldown` is told of devices that become free for good, so not of
+    those that a statement frees. The `journal` gets the inverse of every change.
     """
 
-    __slots__ = ("_era", "_held", "_is_marked", "_journal", "_pools", "cooldown", "taken_count")
+    __slots__ = ("_held", "_journal", "_pools", "cooldown", "taken_count")
 
-    def __init__(self, cooldown: Cooldown | None = None) -> None:
+    def __init__(self, cooldown: Cooldown | None = None, journal: Journal | None = None) -> None:
         self.taken_count = 0
         self.cooldown: Cooldown = NoCooldown() if cooldown is None else cooldown
         self._held: dict[Source, Held] = {}
         self._pools: dict[PoolKey, TakenDevices] = {}
-        self._journal: list[_Entry] = []
-        self._is_marked = False
-        self._era = 0
+        self._journal = Journal() if journal is None else journal
 
     @property
     def held(self) -> Mapping[Source, Held]:
@@ -209,39 +193,27 @@ class Ledger:
         """Return the record of a pool, or None where nothing is taken. Masks kept by its stamp stay true."""
         return self._pools.get(pool)
 
-    @property
-    def is_marked(self) -> bool:
-        """Whether somebody may still rewind."""
-        return self._is_marked
+    def _replace(self, source: Source, said: Held | None) -> None:
+        if self._journal.is_undoing:
+            # Whatever follows from claims and plans that come back: what was taken has an inverse of its own.
+            return
+        if self._journal.is_open:
+            self._journal.note(self._setter(source))
+        self._set(source, said)
 
-    def mark(self) -> JournalMark:
-        """Return the present as a point to come back to."""
-        self._is_marked = True
-        return JournalMark(self._era, len(self._journal))
+    def _setter(self, source: Source) -> Callable[[], None]:
+        """Return what lets the source say what it says now, charges of devices that are not published any more too."""
+        before = self._held.get(source)
+        charges = self._charges_of(before)
 
-    def rewind(self, mark: JournalMark) -> None:
-        """Undo everything since `mark`, which stays valid. A mark of settled or undone history is a ValueError."""
-        if mark.era != self._era or mark.length > len(self._journal):
-            raise ValueError("the history that this mark belongs to is settled or undone")
-        while len(self._journal) > mark.length:
-            entry = self._journal.pop()
-            self._set(entry.source, entry.before)
-            for device, charge in entry.charges:
+        def put_back() -> None:
+            self._set(source, before)
+            for device, charge in charges:
                 taken = self._pools[device.pool_key]
                 if device.device in taken.uncharged:
                     _charge(taken, device.device, charge)
 
-    def settle(self) -> None:
-        """Make everything so far final: marks end, and the journal is dropped until the next mark."""
-        self._journal.clear()
-        self._is_marked = False
-        self._era += 1
-
-    def _replace(self, source: Source, said: Held | None) -> None:
-        if self._is_marked:
-            before = self._held.get(source)
-            self._journal.append(_Entry(source, before, self._charges_of(before)))
-        self._set(source, said)
+        return put_back
 
     def _charges_of(self, held: Held | None) -> tuple[tuple[DeviceID, Charge], ...]:
         devices = held.everything if held is not None else ()
@@ -298,7 +270,7 @@ class Ledger:
             self.taken_count -= 1
             taken.charges.pop(name, None)
             taken.uncharged.discard(name)
-            if not self._is_marked:
+            if not self._journal.is_open:
                 self.cooldown.start(device)
         if not taken.charges and not taken.uncharged:
             del self._pools[key]

@@ -101,7 +101,7 @@ class DisruptionView:
         devices = ClaimDevices(cluster.pools, cluster.ledger, cluster.classes)
         judge = Evaluator(shape, cluster.nodes, devices, budget, cluster.changes)
         shape.ranking.refresh(cluster.nodes, cluster.changes, judge.look)
-        return shape.ranking.in_order()
+        return tuple(shape.ranking.in_order(cluster.changes, judge.look))
 
 
 def is_moved(pod: Pod) -> bool:

@@ -2,17 +2,21 @@
 
 The first look at a shape costs one evaluation per node. After that only nodes that changed are looked at again, so a
 thousand equal pods cost a thousand evaluations more, not a thousand times the cluster.
+
+What nodes said of a trial is taken back with it: a ranking notes what it forgets meanwhile in the journal.
 """
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason, Refusal, fold
-from dra_scheduling.state.change_log import ChangeLog, Everything
+from dra_scheduling.state.change_log import ChangeLog, Everything, LogMark
 
 SPARE_ENTRIES = 64
+NO_JOURNAL = Journal()
 
 Score = tuple[int, ...]
 """What orders the nodes that fit: the smallest is the best."""
@@ -54,7 +58,7 @@ class Summary(msgspec.Struct, frozen=True):
 class Ranking:
     """Summary of all nodes on one shape, with a heap of those that fit."""
 
-    __slots__ = ("_cursor", "_fits", "_heap", "_postponed", "_refusals", "_summary", "_takes")
+    __slots__ = ("_cursor", "_fits", "_heap", "_journal", "_postponed", "_refusals", "_summary", "_takes", "_tried")
 
     def __init__(self) -> None:
         self._cursor = -1
@@ -64,6 +68,8 @@ class Ranking:
         self._refusals: dict[str, Refused | Unknown] = {}
         self._postponed: set[str] = set()
         self._summary: Summary | None = None
+        self._journal = NO_JOURNAL
+        self._tried: frozenset[str] | Everything = frozenset()
 
     def __len__(self) -> int:
         """The number of nodes whose verdicts are kept."""
@@ -72,15 +78,13 @@ class Ranking:
     def refresh(self, nodes: Iterable[str], changes: ChangeLog, look: Look) -> None:
         """Look again at nodes that changed since the last refresh or were put off then; `nodes` are all there are."""
         changed = changes.since(self._cursor)
-        self._cursor = changes.end
+        self._heed_trial(changes)
         if changed is Everything.EVERYTHING:
-            self._clear()
-            self._takes = changes.shared_takes
-            for node in sorted(nodes):
-                self._note(node, look(node))
-            self._heap = [(score, node) for node, score in self._fits.items()]
-            heapq.heapify(self._heap)
+            self._look_at_all(nodes, changes, look)
             return
+        if self._journal.is_kept:
+            self._journal.note(self._place_setter())
+        self._cursor = changes.end
         for node in sorted(changed | self._postponed):
             self._drop(node)
             self._take_in(node, look(node))
@@ -100,13 +104,28 @@ class Ranking:
             heapq.heappop(self._heap)
         return None
 
-    def in_order(self) -> tuple[str, ...]:
-        """Return the nodes that took the shape when they were last looked at, the best first."""
-        return tuple(name for _, name in sorted((score, name) for name, score in self._fits.items()))
+    def in_order(self, changes: ChangeLog, look: Look) -> Iterator[str]:
+        """Yield the nodes that take the shape, the best first; refreshed before, and nothing may change meanwhile."""
+        heap, verified, passed = self._heap.copy(), set[str](), set[str]()
+        is_stale = self._takes != changes.shared_takes
+        while heap:
+            score, node = heapq.heappop(heap)
+            if node in passed or self._fits.get(node) != score:
+                continue
+            if is_stale and node not in verified:
+                verified.add(node)
+                self.takes(node, changes, look)
+                if self._fits.get(node) != score:
+                    if node in self._fits:
+                        heapq.heappush(heap, (self._fits[node], node))
+                    continue
+            passed.add(node)
+            yield node
 
     def takes(self, node: str, changes: ChangeLog, look: Look) -> bool:
         """Whether this node takes the shape, be it the best or not; refreshed before, as for `best`."""
         if node in self._fits and self._takes != changes.shared_takes:
+            self._heed_trial(changes)
             self._drop(node)
             self._take_in(node, look(node))
         return node in self._fits
@@ -129,7 +148,74 @@ class Ranking:
             self._summary = Summary(fold(refusals), len(refusals), wake, is_unknown)
         return self._summary
 
+    def _look_at_all(self, nodes: Iterable[str], changes: ChangeLog, look: Look) -> None:
+        former, start = self._state_setter(), changes.start
+        self._fits, self._refusals, self._postponed, self._heap = {}, {}, set(), []
+        self._summary = None
+        self._cursor, self._takes = changes.end, changes.shared_takes
+        if start is not None and self._journal.is_kept:
+            tried = self._tried
+            # What was not tried answers alike afterwards, so that a first look in a trial is not in vain.
+            self._journal.note(
+                former if tried is Everything.EVERYTHING else lambda: self._put_off(tried, start),
+            )
+        for node in sorted(nodes):
+            self._note(node, look(node))
+        self._heap = [(score, node) for node, score in self._fits.items()]
+        heapq.heapify(self._heap)
+
+    def _heed_trial(self, changes: ChangeLog) -> None:
+        self._journal = changes.journal
+        if self._journal.is_kept:
+            self._tried = changes.tried
+
+    def _state_setter(self) -> Callable[[], None]:
+        fits, refusals, postponed, heap = self._fits, self._refusals, self._postponed, self._heap
+        set_place = self._place_setter()
+
+        def put_back() -> None:
+            self._fits, self._refusals, self._postponed, self._heap = fits, refusals, postponed, heap
+            self._summary = None
+            set_place()
+
+        return put_back
+
+    def _place_setter(self) -> Callable[[], None]:
+        cursor, takes = self._cursor, self._takes
+
+        def put_back() -> None:
+            self._cursor, self._takes = cursor, takes
+
+        return put_back
+
+    def _put_off(self, tried: Iterable[str], start: LogMark) -> None:
+        """Look at these again at the next refresh, and at what has changed since."""
+        for node in tried:
+            self._drop(node)
+            self._postponed.add(node)
+        self._summary = None
+        self._cursor, self._takes = start.end, start.shared_takes
+
+    def _verdict_setter(self, node: str) -> Callable[[], None]:
+        score, refusal, is_postponed = self._fits.get(node), self._refusals.get(node), node in self._postponed
+
+        def put_back() -> None:
+            self._drop(node)
+            self._summary = None
+            if score is not None:
+                self._fits[node] = score
+                self._push(score, node)
+            if refusal is not None:
+                self._refusals[node] = refusal
+            if is_postponed:
+                self._postponed.add(node)
+
+        return put_back
+
     def _verify_top(self, changes: ChangeLog, look: Look) -> None:
+        self._heed_trial(changes)
+        if self._journal.is_kept:
+            self._journal.note(self._place_setter())
         while self._heap:
             score, node = self._heap[0]
             if self._fits.get(node) == score:
@@ -142,14 +228,9 @@ class Ranking:
         # Nothing on top is stale any more only once the heap is empty: then every refusal is up to date, too.
         self._takes = changes.shared_takes
 
-    def _clear(self) -> None:
-        self._fits.clear()
-        self._refusals.clear()
-        self._postponed.clear()
-        self._heap.clear()
-        self._summary = None
-
     def _drop(self, node: str) -> None:
+        if self._journal.is_kept and (self._tried is Everything.EVERYTHING or node in self._tried):
+            self._journal.note(self._verdict_setter(node))
         self._fits.pop(node, None)
         self._refusals.pop(node, None)
         self._postponed.discard(node)

@@ -24,14 +24,14 @@ def made_in_vain(cluster: Cluster, asked: PendingPod, context: PlanContext) -> R
     """
     for claim, node in in_vain(cluster, asked.pod):
         promised = as_promised(cluster, claim)
-        if promised is None or _answer(promised, asked, context) is not None:
+        if promised is None or answer_of(promised, asked, context) is not None:
             continue
         kind = claim.metadata.labels.get(INSTANCE_TYPE_LABEL, "its type")
         return _refusal(cluster.nodes[node.name], kind, asked, context)
     return None
 
 
-def _answer(host: PlannedNode, asked: PendingPod, context: PlanContext) -> Refusal | None:
+def answer_of(host: PlannedNode, asked: PendingPod, context: PlanContext) -> Refusal | None:
     """Return what the host says to the variant of the pod that asks least, None if it takes any."""
     context.effort.of_pod = 0
     found: Refusal | None = None
@@ -45,7 +45,7 @@ def _answer(host: PlannedNode, asked: PendingPod, context: PlanContext) -> Refus
 
 
 def _refusal(state: NodeState, kind: str, asked: PendingPod, context: PlanContext) -> Refusal:
-    why = _answer(there(state), asked, context)
+    why = answer_of(there(state), asked, context)
     text = f"node {state.node.name} was made for it, stands empty, and does not take it"
     wake = ClusterEvent.SUPPLY | ClusterEvent.NODE | OF_DEVICES
     if why is None:

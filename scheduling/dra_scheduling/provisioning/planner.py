@@ -20,6 +20,7 @@ from dra_scheduling.inventory import MachineTable, PoolTemplate
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.evaluate_host import evaluate_host, known_refusal, unsuited
+from dra_scheduling.provisioning.foreign_taints import awaits_tainted_node
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.hosts import Hosts
 from dra_scheduling.provisioning.in_flight_nodeclaims import keeper_of
@@ -57,11 +58,13 @@ WRITTEN = Refusal(
 class PlanOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`now` is RFC 3339 text in UTC, held against the retry times of instance types. `budget` is for each pod.
 
-    Pods that should have been gone before `overdue`, such text, too, are not counted on to make room.
+    Pods that should have been gone before `overdue`, such text, too, are not counted on to make room. A node made for a
+    pod is waited for while it has a taint that nobody planned with, `gate_seconds` at most.
     """
 
     now: str = ""
     overdue: str = ""
+    gate_seconds: float = 900.0
     budget: SearchBudget = SearchBudget()
 
 
@@ -154,7 +157,7 @@ class Planner:
                 nominations.append(Nomination(pod=pod, node_claim=kept.name))
                 continue
             found = ask(self._cluster, pod, self._situation.replanning)
-            wrong = found if isinstance(found, Refusal) else made_in_vain(self._cluster, found, self._hosts.context)
+            wrong = found if isinstance(found, Refusal) else self._waits(found)
             if wrong is not None:
                 refused.append(_unplaced(pod, (wrong,)))
             elif isinstance(found, PendingPod):
@@ -175,6 +178,14 @@ class Planner:
             refused=tuple(refused),
             questions=self._hosts.context.effort.asked,
             search_steps=self._hosts.context.effort.steps,
+        )
+
+    def _waits(self, asked: PendingPod) -> Refusal | None:
+        """Return why a node that was made for the pod keeps it from another one, None if there is no such node."""
+        options, context = self._options, self._hosts.context
+        refusal = made_in_vain(self._cluster, asked, context)
+        return refusal or awaits_tainted_node(
+            self._cluster, asked, context, now=options.now, gate_seconds=options.gate_seconds
         )
 
     @property

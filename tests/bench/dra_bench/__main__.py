@@ -11,7 +11,20 @@ import orjson
 from rich.console import Console
 from rich.table import Table as Drawn
 
-from dra_bench import binds, candidates, decisions, disruption, gate, memory, page, planning, searches, startup, sweeps
+from dra_bench import (
+    against,
+    binds,
+    candidates,
+    decisions,
+    disruption,
+    gate,
+    memory,
+    page,
+    planning,
+    searches,
+    startup,
+    sweeps,
+)
 from dra_bench.machine import this_machine
 from dra_bench.report import Say, Table
 from dra_controlplane.errors import ControlPlaneError
@@ -44,11 +57,13 @@ GROUPS: Mapping[str, tuple[str, ...]] = {"allocator": ("searches", "one-pod", "m
 
 
 def main() -> int:
-    """Return 0 when everything was measured, 1 if something did not start, 130 after Ctrl-C."""
+    """Return 0 when everything was measured, 1 if something did not start or became dearer, 130 after Ctrl-C."""
     arguments = _arguments()
     results: dict[str, object] = {"machine": this_machine()}
     try:
-        for name in arguments.only:
+        if arguments.against:
+            return _compare(arguments, results)
+        for name in arguments.only or SECTIONS:
             results[name] = _run(name, arguments)
     except (ControlPlaneError, OracleError, TimeoutError, RuntimeError) as error:
         _say(f"failed: {error}")
@@ -65,7 +80,8 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     known = ", ".join((*SECTIONS, *GROUPS))
-    parser.add_argument("--only", type=names, default=tuple(SECTIONS), help=f"comma list of {known}")
+    parser.add_argument("--only", type=names, default=(), help=f"comma list of {known}")
+    parser.add_argument("--against", metavar="COMMIT", help="measure this commit and the tree in turn, and compare")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     parser.add_argument("--no-page", action="store_true", help=f"leave {page.PAGE.name} as it is")
     return parser.parse_args()
@@ -79,6 +95,16 @@ def names(text: str) -> tuple[str, ...]:
         raise argparse.ArgumentTypeError(f"there is no section {unknown[0]}, only {known}")
     chosen = (section for name in wanted for section in GROUPS.get(name, (name,)))
     return tuple(dict.fromkeys(chosen)) or tuple(SECTIONS)
+
+
+def _compare(arguments: argparse.Namespace, results: dict[str, object]) -> int:
+    found = against.compare(arguments.against, arguments.only or against.USUAL, _say)
+    results["against"] = {"commit": arguments.against, "changes": found}
+    if arguments.output == "table":
+        _show(f"against {arguments.against}", against.table(found, arguments.against))
+    worse = against.dearer(found)
+    _say(f"{len(found)} measures, {len(worse)} of them more than {against.DEARER_BY:.0%} dearer")
+    return FAILED if worse else 0
 
 
 def _run(name: str, arguments: argparse.Namespace) -> Sequence[Any]:

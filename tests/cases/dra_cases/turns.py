@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from dra_cases.planning import Json, needs_of
-from dra_cases.worlds import SHORT, amounts, manifests, standard_classes
+from dra_cases.worlds import SHORT, amounts, manifests, standard_classes, taint
 from dra_scheduling.basics.features import Features
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import schedule
@@ -99,11 +99,14 @@ class Play:
         labels = {"topology.kubernetes.io/zone": "z1", "karpenter.sh/capacity-type": "on-demand", **labels}
         labels = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux", **claim.metadata.labels, **labels}
         node = said.get("node", "")
+        launched = [Condition(type="Launched", status="True")]
+        if "registered" in said:
+            launched.append(Condition(type="Registered", status="True", last_transition_time=said["registered"]))
         self.cluster.apply(
             replace(
                 claim,
                 metadata=replace(claim.metadata, uid=claim.name, labels=labels),
-                status=replace(claim.status, node_name=node, conditions=(Condition(type="Launched", status="True"),)),
+                status=replace(claim.status, node_name=node, conditions=tuple(launched)),
             )
         )
         if node:
@@ -117,7 +120,9 @@ class Play:
             own["karpenter.sh/initialized"] = "true"
         offered = amounts(dict(expanded.offered))
         status = {"allocatable": offered, "capacity": amounts(dict(expanded.capacity))}
-        self.cluster.apply(read_as(Node, {"metadata": {"name": node, "uid": node, "labels": own}, "status": status}))
+        spec = {"taints": [taint(each) for each in said.get("taints", [])]}
+        meta = {"name": node, "uid": node, "labels": own}
+        self.cluster.apply(read_as(Node, {"metadata": meta, "spec": spec, "status": status}))
         for piece in expanded.slices_for_node(node, node_uid=node):
             if piece.spec.driver in said.get("publishes", expanded.drivers):
                 self.cluster.apply(piece)

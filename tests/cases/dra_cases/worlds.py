@@ -298,7 +298,9 @@ MAKERS = {
 
 
 def _condition(kind: str, value: object) -> Json:
-    """A condition with that status; any other word is why it is `False`."""
+    """A condition with that status, or `since TIME`; any other word is why it is `False`."""
     if str(value) in {"True", "False", "Unknown"}:
         return {"type": kind, "status": str(value)}
+    if str(value).startswith("since "):
+        return {"type": kind, "status": "True", "lastTransitionTime": str(value).removeprefix("since ")}
     return {"type": kind, "status": "False", "reason": str(value)}

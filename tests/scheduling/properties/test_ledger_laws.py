@@ -1,10 +1,11 @@
-"""Laws of the ledger: it equals a recount at any time, and a rewind restores what was."""
+"""Laws of the ledger: it equals a recount at any time, and a rollback restores what was."""
 
 from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.devices.ledger import Charge, Held, Ledger, Share, Source
 from dra_scheduling.model.ids import DeviceID, PoolKey
 
@@ -74,13 +75,14 @@ def test_what_is_taken_equals_a_recount_of_what_every_source_says(changes: list[
 
 
 @given(CHANGES, CHANGES, CHANGES)
-def test_a_rewind_restores_the_ledger(before: list[Change], one: list[Change], other: list[Change]) -> None:
-    ledger = applied(before, Ledger())
+def test_a_rollback_restores_the_ledger(before: list[Change], one: list[Change], other: list[Change]) -> None:
+    journal = Journal()
+    ledger = applied(before, Ledger(journal=journal))
     held, devices, consumed, drawn = dict(ledger.held), seen(ledger), amounts(ledger), charges(ledger)
-    mark = ledger.mark()
+    journal.open()
     for changes in (one, other):
         applied(changes, ledger)
-        ledger.rewind(mark)
+        journal.rollback(0)
         assert dict(ledger.held) == held
         assert seen(ledger) == devices
         assert amounts(ledger) == consumed
@@ -88,15 +90,15 @@ def test_a_rewind_restores_the_ledger(before: list[Change], one: list[Change], o
 
 
 @given(CHANGES, CHANGES, CHANGES)
-def test_marks_nest(before: list[Change], outside: list[Change], inside: list[Change]) -> None:
-    ledger = applied(before, Ledger())
-    outer = ledger.mark()
+def test_checkpoints_nest(before: list[Change], outside: list[Change], inside: list[Change]) -> None:
+    journal = Journal()
+    ledger = applied(before, Ledger(journal=journal))
+    journal.open()
     first = dict(ledger.held)
     applied(outside, ledger)
-    second = dict(ledger.held)
-    inner = ledger.mark()
+    second, inner = dict(ledger.held), len(journal)
     applied(inside, ledger)
-    ledger.rewind(inner)
+    journal.rollback(inner)
     assert dict(ledger.held) == second
-    ledger.rewind(outer)
+    journal.rollback(0)
     assert dict(ledger.held) == first

@@ -174,7 +174,7 @@ def test_leaving_a_statement_undoes_everything_it_did(done: list[Operation]) -> 
             answers_of(cluster)
     assert state_of(cluster) == before
     assert answers_of(cluster) == answers_of(untouched)
-    assert not cluster.ledger.is_marked
+    assert not cluster.journal.is_open
 
 
 @settings(max_examples=100, deadline=None)

@@ -234,6 +234,7 @@ def _loop_settings(settings: Settings, groups: frozenset[str] | None) -> Schedul
         idle_seconds=settings.batch_idle_seconds,
         max_seconds=settings.batch_max_seconds,
         is_trial=settings.nodeclaims is NodeClaimsMode.PLAN,
+        gate_seconds=settings.gate_timeout_seconds,
     )
     removes_nodes = settings.nodeclaims is NodeClaimsMode.OWN and settings.disruption
     return SchedulerSettings(
