@@ -1,15 +1,15 @@
 """The claims that a pod names: what is to be allocated, what is allocated already, and what the pod still waits for."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
-from dra_scheduling.basics.requirements import matches
 from dra_scheduling.model.claims import MAX_CONSUMERS_PER_CLAIM, AllocationResult, ResourceClaim
 from dra_scheduling.model.fractions import fraction_problem
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.namespaces import ADMIN_ACCESS_LABEL, Namespace
+from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pod_claim_names import claim_key, claim_names
 from dra_scheduling.model.pods import Pod, PodResourceClaim
 
@@ -67,11 +67,11 @@ def resolve(
     return ResolvedClaims(tuple(resolved))
 
 
-def reach_refusal(claims: ResolvedClaims, node_name: str, labels: Mapping[str, str]) -> Refusal | None:
-    """Return the first allocated claim whose devices the node cannot use."""
+def reach_refusal(claims: ResolvedClaims, meets: Callable[[NodeSelectorTerm], bool]) -> Refusal | None:
+    """Return the first allocated claim whose devices a host cannot use; `meets` says which terms hold for it."""
     for item in claims.claims:
         selector = item.allocation.node_selector if item.allocation is not None else None
-        if selector is not None and not matches(selector, node_name, labels):
+        if selector is not None and not any(map(meets, selector.node_selector_terms)):
             message = f"out of reach of the devices that ResourceClaim {item.claim.key} has"
             return Refusal(
                 reason="ClaimAllocatedElsewhere", message=message, wake=ClusterEvent.NODE | ClusterEvent.CLAIMS

@@ -22,10 +22,10 @@ class DynamicResources:
         """Whether such pods may be kept off a plain host."""
         return any(item.allocation is not None for item in wanted.resolved.claims)
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+    def demands(self, _: Pod) -> tuple[NodeSelectorTerm, ...]:
         """Return nothing: devices that a claim has say themselves where they are."""
-        return None
+        return ()
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal for the first claim whose devices are out of reach."""
-        return reach_refusal(wanted.resolved, host.node.name, host.node.metadata.labels)
+        return reach_refusal(wanted.resolved, host.meets)

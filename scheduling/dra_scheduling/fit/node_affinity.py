@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.basics.requirements import matches
 from dra_scheduling.fit.rule import Host, Wanted, refused
 from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
@@ -25,13 +24,13 @@ class NodeSelectorRule:
         """Whether such pods may be kept off a plain host."""
         return bool(wanted.pod.spec.node_selector)
 
-    def demands(self, pod: Pod) -> NodeSelectorTerm | None:
+    def demands(self, pod: Pod) -> tuple[NodeSelectorTerm, ...]:
         """Return the node selector as a term."""
         wanted = tuple(
             NodeSelectorRequirement(key=key, operator="In", values=(value,))
             for key, value in pod.spec.node_selector.items()
         )
-        return NodeSelectorTerm(match_expressions=wanted) if wanted else None
+        return (NodeSelectorTerm(match_expressions=wanted),) if wanted else ()
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a node that lacks a label."""
@@ -54,14 +53,16 @@ class NodeAffinityRule:
         """Whether such pods may be kept off a plain host."""
         return _required(wanted.pod) is not None
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
-        """Return nothing: a plan tries the terms of the affinity one by one, with what the pod prefers."""
-        return None
+    def demands(self, pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+        """Return the terms of the required affinity."""
+        selector = _required(pod)
+        # A selector without terms matches nothing, and neither does an empty term.
+        return () if selector is None else selector.node_selector_terms or (NodeSelectorTerm(),)
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a node that no term matches."""
         selector = _required(wanted.pod)
-        if selector is None or matches(selector, host.node.name, host.node.metadata.labels):
+        if selector is None or any(map(host.meets, selector.node_selector_terms)):
             return None
         return refused("NodeAffinityMismatch", f"outside of required node affinity ({_described(selector)})")
 

@@ -21,9 +21,9 @@ class NodeName:
         """Whether such pods may be kept off a plain host."""
         return bool(wanted.pod.spec.node_name)
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+    def demands(self, _: Pod) -> tuple[NodeSelectorTerm, ...]:
         """Return nothing: a new node has no name that could be wanted, and pods with one are bound."""
-        return None
+        return ()
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a node that is not the one."""

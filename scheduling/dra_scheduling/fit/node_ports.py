@@ -22,9 +22,9 @@ class NodePorts:
         """Whether such pods may be kept off a plain host."""
         return bool(wanted.ports)
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+    def demands(self, _: Pod) -> tuple[NodeSelectorTerm, ...]:
         """Return nothing: a new node has all its ports."""
-        return None
+        return ()
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal for the first port that is taken."""

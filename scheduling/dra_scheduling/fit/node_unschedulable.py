@@ -24,9 +24,9 @@ class NodeInitialized:
         """Whether such pods may be kept off a plain host."""
         return False
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+    def demands(self, _: Pod) -> tuple[NodeSelectorTerm, ...]:
         """Return nothing: a new node is ready and takes pods."""
-        return None
+        return ()
 
     def filter(self, _: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a node that is not ready for pods."""
@@ -46,9 +46,9 @@ class NodeUnschedulable:
         """Whether such pods may be kept off a plain host."""
         return False
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+    def demands(self, _: Pod) -> tuple[NodeSelectorTerm, ...]:
         """Return nothing: a new node is ready and takes pods."""
-        return None
+        return ()
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal of a cordoned node."""

@@ -115,6 +115,10 @@ class PodClass:
         self.ranking = Ranking()
         self._needs: dict[frozenset[str], ExtendedNeed | Refusal] = {}
 
+    def apart(self) -> "PodClass":
+        """Return the same class without the answers that are kept for it."""
+        return PodClass(self.pod, self.resolved, self.claims, rules=self.rules)
+
     def need_on(self, offered: frozenset[str], classes: ClassIndex) -> ExtendedNeed | Refusal:
         """Return what the pods need on a node that offers these resources; found out once per kind of node."""
         kind = self.extended & offered if self.extended else NO_RESOURCES

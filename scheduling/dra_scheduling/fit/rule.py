@@ -36,6 +36,9 @@ class Host(Protocol):
     def used_ports(self) -> frozenset[HostPort]:
         """The host ports that are taken."""
 
+    def meets(self, term: NodeSelectorTerm) -> bool:
+        """Whether the term holds for the host; for one whose labels are open, whether it still can."""
+
 
 class Rule(Protocol):
     """One rule, named as the plugin of kube-scheduler that it stands for."""
@@ -49,8 +52,8 @@ class Rule(Protocol):
     def asks(self, wanted: Wanted) -> bool:
         """Whether such pods may be kept off a host that has no taint and is ready: otherwise none of these is asked."""
 
-    def demands(self, pod: Pod) -> NodeSelectorTerm | None:
-        """Return what the rule wants of the labels of a node that is not there yet, None for nothing."""
+    def demands(self, pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+        """Return terms of which a node to be must meet one to pass the rule; none where labels do not decide."""
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return why the host does not take such pods."""

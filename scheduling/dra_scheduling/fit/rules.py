@@ -6,6 +6,7 @@ import msgspec
 
 from dra_scheduling.allocation.pod_claims import ResolvedClaims
 from dra_scheduling.basics.reasons import Refusal
+from dra_scheduling.basics.requirements import term_matches
 from dra_scheduling.fit.dynamic_resources import DynamicResources
 from dra_scheduling.fit.node_affinity import NodeAffinityRule, NodeSelectorRule
 from dra_scheduling.fit.node_name import NodeName
@@ -44,6 +45,10 @@ class BareNode(msgspec.Struct):
     node: Node
     used_ports: frozenset[HostPort] = frozenset()
 
+    def meets(self, term: NodeSelectorTerm) -> bool:
+        """Whether the term holds for the node."""
+        return term_matches(term, self.node.name, self.node.metadata.labels)
+
 
 def refusals(rules: tuple[Rule, ...], wanted: Wanted, host: Host) -> Iterator[Refusal]:
     """Yield what each of the rules has against the host."""
@@ -62,9 +67,9 @@ def first_refusal(rules: tuple[Rule, ...], wanted: Wanted, host: Host) -> Refusa
     return None
 
 
-def demands(rules: tuple[Rule, ...], pod: Pod) -> tuple[NodeSelectorTerm, ...]:
-    """Return what the rules want of the labels of a node that is not there yet."""
-    return tuple(term for rule in rules if (term := rule.demands(pod)) is not None)
+def demands(rules: tuple[Rule, ...], pod: Pod) -> tuple[tuple[NodeSelectorTerm, ...], ...]:
+    """Return what the rules want of the labels of a node to be: of each of these, one term is to be met."""
+    return tuple(terms for rule in rules if (terms := rule.demands(pod)))
 
 
 def static_refusal(pod: Pod, node: Node) -> Refusal | None:

@@ -24,9 +24,9 @@ class TaintToleration:
         """Whether such pods may be kept off a plain host."""
         return False
 
-    def demands(self, _: Pod) -> NodeSelectorTerm | None:
+    def demands(self, _: Pod) -> tuple[NodeSelectorTerm, ...]:
         """Return nothing: taints of new nodes are no labels."""
-        return None
+        return ()
 
     def filter(self, wanted: Wanted, host: Host) -> Refusal | None:
         """Return the refusal for the first taint that they do not tolerate."""

@@ -12,7 +12,7 @@ from dra_scheduling.devices.ledger_entries import special_holder
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.extended_resources.special_claim import SpecialClaim
 from dra_scheduling.fit.pod_class import ExtendedNeed, PodClass, display_name
-from dra_scheduling.fit.rules import demands
+from dra_scheduling.fit.rules import BarePod, demands
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.claims import DeviceClaim, ResourceClaim, ResourceClaimSpec
 from dra_scheduling.model.ids import ObjectKey
@@ -26,7 +26,20 @@ _encoder = msgspec.json.Encoder(enc_hook=str)
 class PendingPod:
     """One pod, with what was found out about it; pods of one shape and without claims of their own share `group`."""
 
-    __slots__ = ("_claims", "_classes", "_content", "_features", "group", "pod", "resolved", "shape", "variants")
+    __slots__ = (
+        "_claims",
+        "_classes",
+        "_content",
+        "_features",
+        "asking",
+        "group",
+        "pod",
+        "resolved",
+        "rules",
+        "shape",
+        "variants",
+        "wanted",
+    )
 
     def __init__(
         self, pod: Pod, shape: PodClass, resolved: ResolvedClaims, classes: ClassIndex, features: Features
@@ -35,6 +48,11 @@ class PendingPod:
         self.shape = shape
         self.resolved = resolved
         self.variants: tuple[Variant, ...] = variants(pod, demands(shape.rules, pod))
+        self.rules = tuple(rule for rule in shape.rules if not rule.demands(pod))
+        """The rules that labels do not decide, to be asked with `wanted`; `asking` are those to ask of plain hosts."""
+        self.asking = tuple(rule for rule in shape.asking if rule in self.rules)
+        # The allocator is asked for claims that have devices as for those that get some.
+        self.wanted = BarePod(pod, ports=shape.ports)
         # Claims that somebody made by hand may be shared, and where the devices of one are binds its other pods.
         own = tuple(item.claim.key for item in resolved.claims if item.claim.metadata.controller is None)
         self.group: Hashable = (shape, own)

@@ -4,8 +4,8 @@ A preference is a requirement until nothing can be found for it. Wishes are give
 those that are held is as large as it can be, which is how kube-scheduler scores nodes.
 """
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations, product
 
 import msgspec
 
@@ -38,20 +38,17 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
         return all(term_matches(term, name, labels) for term in self.terms)
 
 
-def variants(pod: Pod, demanded: Terms) -> tuple[Variant, ...]:
+def variants(pod: Pod, demanded: Iterable[Terms]) -> tuple[Variant, ...]:
     """Return the pod's variants in the order in which they are to be tried; all of them hold what rules demand.
 
-    Of required terms one is enough, so that every level of wishes is tried with each of them. `PreferNoSchedule` is
-    given up last.
+    Of the terms that a rule demands one is enough, so that every level of wishes is tried with each choice of them.
+    `PreferNoSchedule` is given up last.
     """
-    affinity = pod.spec.affinity.node_affinity
-    selector = affinity.required_during_scheduling_ignored_during_execution
-    # A selector without terms matches nothing, and neither does an empty term.
-    required = (selector.node_selector_terms or (NodeSelectorTerm(),)) if selector is not None else ()
-    choices: list[Terms] = [(term,) for term in required] or [()]
-    wished = [level for level in _levels(affinity.preferred_during_scheduling_ignored_during_execution) if level]
+    choices: list[Terms] = list(product(*demanded))
+    preferred = pod.spec.affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+    wished = [level for level in _levels(preferred) if level]
     most = max(MAX_VARIANTS // len(choices) - 2, 0)
-    found = [_variant((*demanded, *choice, *level)) for level in (*wished[:most], ()) for choice in choices]
+    found = [_variant((*choice, *level)) for level in (*wished[:most], ()) for choice in choices]
     return (*found, *(msgspec.structs.replace(one, avoids=False) for one in found[-len(choices) :]))
 
 

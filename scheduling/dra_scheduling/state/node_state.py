@@ -6,9 +6,11 @@ from functools import lru_cache
 import msgspec
 
 from dra_scheduling.basics.pod_requests import pod_requests
+from dra_scheduling.basics.requirements import term_matches
 from dra_scheduling.basics.resources import CPU
 from dra_scheduling.devices.indexed_slice import NodePlace
 from dra_scheduling.extended_resources.resource_names import is_extended_name
+from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Node, NodeAllocatableResourceClaimStatus, Pod
 from dra_scheduling.state.host_ports import HostPort, host_ports
 from kube_cel.quantity import NANO_PER_MILLI, NANO_PER_UNIT
@@ -125,6 +127,10 @@ class NodeState:
     def used_ports(self) -> frozenset[HostPort]:
         """The host ports that are taken."""
         return frozenset(port for charge in self.charges.values() for port in charge.ports)
+
+    def meets(self, term: NodeSelectorTerm) -> bool:
+        """Whether the term holds for the node."""
+        return term_matches(term, self.node.name, self.node.metadata.labels)
 
     def _subtract(self, amounts: Mapping[str, int]) -> None:
         free = self.free

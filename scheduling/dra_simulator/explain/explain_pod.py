@@ -118,7 +118,7 @@ def shape_of(cluster: Cluster, pod: Pod) -> PodClass | Refusal:
     resolved = pod_refusals.usable_claims(cluster, pod)
     shape = resolved if isinstance(resolved, Refusal) else pod_refusals.shape_of(cluster, pod, resolved)
     # Answers are kept in a shape of their own: what is only explained must not save scheduling a search, nor its steps.
-    return shape if isinstance(shape, Refusal) else PodClass(shape.pod, shape.resolved, shape.claims)
+    return shape if isinstance(shape, Refusal) else shape.apart()
 
 
 def _standing(cluster: Cluster, pod: Pod) -> str:

@@ -1,11 +1,12 @@
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import msgspec
 import pytest
 
 from dra_scheduling.allocation.pod_claims import ResolvedClaims, reach_refusal, resolve
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
-from dra_scheduling.model.base import OwnerReference
+from dra_scheduling.fit.rules import BareNode
+from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.claims import (
     MAX_CONSUMERS_PER_CLAIM,
     AllocationResult,
@@ -14,8 +15,9 @@ from dra_scheduling.model.claims import (
     ResourceClaimStatus,
 )
 from dra_scheduling.model.ids import DeviceID, ObjectKey
+from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pod_claim_names import claim_key
-from dra_scheduling.model.pods import Pod, PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus
+from dra_scheduling.model.pods import Node, Pod, PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus
 from dra_scheduling.testing import allocated, claim, labelled, on_node, pod, request, reserved_for, templated_pod
 
 GPU = DeviceID("gpu.example.com", "n1", "gpu-0")
@@ -40,6 +42,10 @@ def usable(outcome: ResolvedClaims | Refusal) -> ResolvedClaims:
 def refused(outcome: ResolvedClaims | Refusal) -> Refusal:
     assert isinstance(outcome, Refusal)
     return outcome
+
+
+def node_meeting(name: str, labels: dict[str, str]) -> Callable[[NodeSelectorTerm], bool]:
+    return BareNode(Node(metadata=ObjectMeta(name=name, labels=labels))).meets
 
 
 def deleting(value: ResourceClaim) -> ResourceClaim:
@@ -89,8 +95,8 @@ def test_an_allocation_on_its_way_counts_with_its_node_selector() -> None:
     outcome = usable(resolved(SHARED, claim("shared", request()), on_its_way=planned))
 
     assert outcome.unallocated == ()
-    assert reach_refusal(outcome, "n1", {"zone": "a"}) is None
-    assert reach_refusal(outcome, "n2", {"zone": "b"}) is not None
+    assert reach_refusal(outcome, node_meeting("n1", {"zone": "a"})) is None
+    assert reach_refusal(outcome, node_meeting("n2", {"zone": "b"})) is not None
 
 
 def test_a_claim_that_the_pod_names_twice_is_allocated_once() -> None:
@@ -179,9 +185,9 @@ def test_consumers_on_their_way_fill_a_claim_as_well() -> None:
 
 def test_a_node_out_of_reach_of_an_allocated_device_is_refused_with_the_claim() -> None:
     outcome = usable(resolved(SHARED, allocated(claim("shared", request()), GPU, selector=on_node("n1"))))
-    refusal = reach_refusal(outcome, "n2", {})
+    refusal = reach_refusal(outcome, node_meeting("n2", {}))
 
-    assert reach_refusal(outcome, "n1", {}) is None
+    assert reach_refusal(outcome, node_meeting("n1", {})) is None
     assert refusal is not None
     assert refusal.message == "out of reach of the devices that ResourceClaim default/shared has"
 
@@ -189,7 +195,7 @@ def test_a_node_out_of_reach_of_an_allocated_device_is_refused_with_the_claim() 
 def test_devices_without_a_node_selector_are_in_reach_everywhere() -> None:
     outcome = usable(resolved(SHARED, allocated(claim("shared", request()), GPU)))
 
-    assert reach_refusal(outcome, "n2", {}) is None
+    assert reach_refusal(outcome, node_meeting("n2", {})) is None
 
 
 def test_the_claim_behind_an_entry_has_a_key_once_it_is_known() -> None:

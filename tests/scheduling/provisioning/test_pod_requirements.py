@@ -72,7 +72,8 @@ def test_no_required_term_is_left_out_however_many_there_are(terms: int) -> None
 def test_a_selector_without_terms_is_met_by_nothing() -> None:
     spec = pod_spec({})
     spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": []}
-    found = variants(read_as(Pod, {"metadata": {"name": "p"}, "spec": spec}), ())
+    pod = read_as(Pod, {"metadata": {"name": "p"}, "spec": spec})
+    found = variants(pod, demands(RULES, pod))
 
     assert [one.requirements for one in found] == [None, None]
     assert not any(one.matches("n1", {}) for one in found)
