@@ -6,6 +6,7 @@ PY := $(BIN)/python
 SYNCED := $(VENV)/.synced
 
 TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/cases:$(CURDIR)/tests/demo:$(CURDIR)/tests/cluster:$(CURDIR)/tests/bench:$(CURDIR)/tests/oracle
+SERVERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .DEFAULT_GOAL := help
 .PHONY: help sync lock demo test test-unit lint fmt bench oracle answers run control-plane clean
@@ -33,13 +34,14 @@ lock: $(SYNCED) ## pin the newest versions that pyproject.toml allows (needs uv)
 demo: control-plane ## show every kind of pod, and a node made for one, on a real API server (KEEP=1 leaves it running)
 	@$(TOOLS) KEEP=$(KEEP) $(PY) -m dra_demo
 
-# Built beforehand, because it may take longer than a test may. What needs no server runs on all cores, the rest one after
-# the other. pytest ends with 5 where it has no tests to run, as one half has when PYTEST_ARGS names a folder of the other.
+# Built beforehand, because it may take longer than a test may. What needs no server runs on all cores; then the rest, file
+# by file, on SERVERS control planes: one more than there are cores, because such tests mostly wait. pytest ends with 5
+# where it has no tests to run, as one half has when PYTEST_ARGS names a folder of the other.
 test: control-plane ## run all tests
 	@$(TOOLS) $(PY) -m dra_oracle.build >/dev/null || echo "oracle: not built, the tests that need it are skipped"
 	@unit=0; server=0; \
 	$(BIN)/pytest -n auto -m "not controlplane" $(PYTEST_ARGS) || unit=$$?; \
-	$(BIN)/pytest -m controlplane $(PYTEST_ARGS) || server=$$?; \
+	$(BIN)/pytest -n $(SERVERS) --dist loadfile -m controlplane $(PYTEST_ARGS) || server=$$?; \
 	test $$unit.$$server != 5.5 && { test $$unit = 0 || test $$unit = 5; } && { test $$server = 0 || test $$server = 5; }
 
 test-unit: sync ## run the tests that need no API server, on all cores (2 minutes)

@@ -27,12 +27,10 @@ settings.load_profile(os.environ.get("DRA_HYPOTHESIS", "reproducible"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks what needs the control plane, and keeps it on one xdist worker: two would be too much for two cores."""
+    """Marks what needs the control plane. Every process of a run in parallel has one of its own."""
     for item in items:
         if "control_plane" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.controlplane)
-        if item.get_closest_marker("controlplane"):
-            item.add_marker(pytest.mark.xdist_group("controlplane"))
 
 
 @pytest.fixture(scope="session", autouse=True)

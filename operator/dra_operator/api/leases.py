@@ -20,7 +20,7 @@ from dra_operator.settings import Role, Settings
 # Parts of the time for which others keep away after a renewal. The holder gives up well before anybody may take over.
 RENEW_PART = 2 / 3
 RETRY_PART = 2 / 15
-RELEASE_SECONDS = 2.0
+RELEASE_SECONDS = 5.0
 
 _log = log("leader")
 
@@ -86,7 +86,6 @@ class Election:
         self._identity = settings.identity
         self._seconds = settings.lease_seconds
         self._clock = clock
-        self._lease: Json = {}
         self._seen: Seen | None = None
         self._log = _log.bind(lease=self._name, identity=self._identity)
 
@@ -121,12 +120,25 @@ class Election:
         if not self._leadership.is_leading:
             return
         self._leadership.step_back()
-        spec = {**self._lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_timestamp()}
         try:
             async with asyncio.timeout(RELEASE_SECONDS):
-                await self._write({**self._lease, "spec": spec})
+                while not await self._give_back():
+                    pass
         except (ApiError, TimeoutError) as error:
             self._log.warning("could not release the lease", error=str(error) or "no answer")
+
+    async def _give_back(self) -> bool:
+        """Return whether the Lease is not ours any more. A renewal that stopping cut short may still be written."""
+        lease = await self._api.request("GET", f"{self._collection}/{self._name}")
+        spec: Json = lease.get("spec") or {}
+        if spec.get("holderIdentity") != self._identity:
+            return True
+        freed = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": micro_timestamp()}
+        try:
+            await self._write({**lease, "spec": {**spec, **freed}})
+        except ConflictError:
+            return False
+        return True
 
     async def _take_or_renew(self) -> bool:
         try:
@@ -154,7 +166,7 @@ class Election:
             "spec": self._spec(acquired=micro_timestamp(), transitions=0),
         }
         try:
-            self._lease = await self._api.request("POST", self._collection, lease)
+            await self._api.request("POST", self._collection, lease)
         except ConflictError:
             return False
         return True
@@ -171,7 +183,7 @@ class Election:
 
     async def _write(self, lease: Json) -> None:
         # With its resourceVersion, so that of two replicas only one gets it.
-        self._lease = await self._api.request("PUT", f"{self._collection}/{self._name}", lease)
+        await self._api.request("PUT", f"{self._collection}/{self._name}", lease)
 
     def _spec(self, *, acquired: str, transitions: int) -> Json:
         return {

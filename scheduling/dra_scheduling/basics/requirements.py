@@ -115,6 +115,11 @@ class Requirement(msgspec.Struct, frozen=True, kw_only=True):
         return (self.may_be_absent and other.may_be_absent) or _have_a_value(self, other)
 
     @property
+    def is_one_value(self) -> bool:
+        """Whether every object that qualifies has the label with the same value."""
+        return len(self.values) == 1 and not self.excludes and not self.may_be_absent
+
+    @property
     def is_impossible(self) -> bool:
         """Whether nothing qualifies, not even an object without the label."""
         return not self.excludes and not self.values and not self.may_be_absent

@@ -66,7 +66,7 @@ class ExistingNodes:
         host = self._there.get(name)
         if host is None:
             state = self._outlook.cluster.nodes[name]
-            if state.node.is_being_set_up or state.node.spec.unschedulable:
+            if state.node.is_being_set_up:
                 return None
             host = self._there[name] = there(state)
         return host

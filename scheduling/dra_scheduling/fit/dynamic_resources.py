@@ -12,6 +12,7 @@ class AllocatedClaims(Rule[ResolvedClaims]):
     """Keeps pods off nodes that cannot use the devices that their claims have; a part of DynamicResources."""
 
     name: ClassVar[str] = "AllocatedClaims"
+    is_of_instance_type: ClassVar[bool] = True
 
     def signature(self, _: Pod) -> object:
         """Return nothing: the claims themselves are part of what makes a class."""

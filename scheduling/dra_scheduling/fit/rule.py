@@ -68,6 +68,9 @@ class Rule(Generic[Prepared]):
     minds_plain_hosts: ClassVar[bool] = True
     """Whether it may refuse a host that is ready, not cordoned and has no taint."""
 
+    is_of_instance_type: ClassVar[bool] = False
+    """Whether its answer differs by instance type: a host that may become many asks for all of them at once."""
+
     def signature(self, pod: Pod) -> object:
         """Return all of the pod that the rule reads, as can be written as JSON: pods with the same are one class."""
         raise NotImplementedError

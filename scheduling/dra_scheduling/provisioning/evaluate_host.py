@@ -13,18 +13,16 @@ from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.basics.resources import Resources
 from dra_scheduling.fit.node_resources_fit import insufficient
 from dra_scheduling.fit.pod_class import ExtendedNeed
-from dra_scheduling.fit.preferences import AVOIDING_EFFECT
-from dra_scheduling.fit.taint_toleration import REFUSING_EFFECTS, taint_text, untolerated
 from dra_scheduling.inventory.machine_room import MachineRoom
-from dra_scheduling.model.pods import Pod
-from dra_scheduling.provisioning.host_refusals import ANY_CHANGE, FULL, TAKEN, conflict_refusal, host_refusal
+from dra_scheduling.provisioning.host_refusals import ANY_CHANGE, FULL, TAKEN, host_refusal
+from dra_scheduling.provisioning.host_rules import avoided, narrowed, refused_by_rules
 from dra_scheduling.provisioning.host_spec import Origin
 from dra_scheduling.provisioning.node_allocatable_resources import Shares, beyond, plus
 from dra_scheduling.provisioning.pending_pod import PendingPod
 from dra_scheduling.provisioning.plan_context import PlanContext
 from dra_scheduling.provisioning.planned_node import HostPlacement, PlannedNode
 from dra_scheduling.provisioning.pod_requirements import Variant
-from dra_scheduling.state.host_ports import daemon_port_refusal, port_refusal
+from dra_scheduling.state.host_ports import daemon_port_refusal
 from dra_scheduling.template_devices import Allotment, Denied, UnfinishedSearch
 
 MOST_NAMED = 3
@@ -39,7 +37,7 @@ def known_refusal(host: PlannedNode, asked: PendingPod, context: PlanContext) ->
 
 def unsuited(host: PlannedNode, asked: PendingPod, variant: Variant) -> Refusal | None:
     """Return why taints or labels keep the pod away, whatever the machines have."""
-    found = _tainted(host, asked.pod, variant) or _narrowed(host, variant)
+    found = _suited(host, asked, variant)
     return found if isinstance(found, Refusal) else None
 
 
@@ -48,10 +46,7 @@ def evaluate_host(
 ) -> HostPlacement | Refusal:
     """Return what the host would become with the pod, or the first reason why it cannot take it."""
     context.effort.asked += 1
-    refusal = _tainted(host, asked.pod, variant) or port_refusal(asked.shape.ports, host.ports)
-    if refusal is not None:
-        return refusal
-    requirements = _narrowed(host, variant)
+    requirements = _suited(host, asked, variant)
     if isinstance(requirements, Refusal):
         return requirements
     offered = host.offered(host.types, requirements)
@@ -69,24 +64,17 @@ def evaluate_host(
     return _best_kind(host, asked, requirements, types, context)
 
 
-def _tainted(host: PlannedNode, pod: Pod, variant: Variant) -> Refusal | None:
-    effects = REFUSING_EFFECTS | {AVOIDING_EFFECT} if variant.avoids else REFUSING_EFFECTS
-    taint = next(untolerated(host.spec.taints, pod, effects), None)
-    return None if taint is None else host_refusal("UntoleratedTaint", taint_text(taint))
-
-
-def _narrowed(host: PlannedNode, variant: Variant) -> Requirements | Refusal:
-    node = host.spec.node
-    if node is not None:
-        if variant.matches(node.name, node.labels):
-            return host.requirements
-        return host_refusal("NodeAffinityMismatch", "outside of the pod's node selector or affinity")
-    if variant.requirements is None:
-        return host_refusal("NodeAffinityMismatch", "the pod wants a node by its name, which a new one cannot have")
-    wrong = host.requirements.conflict(variant.requirements)
-    if wrong is not None:
-        return conflict_refusal(wrong, host.requirements.of(wrong.key))
-    return host.requirements.narrowed(variant.requirements)
+def _suited(host: PlannedNode, asked: PendingPod, variant: Variant) -> Requirements | Refusal:
+    """Return what is known of the labels of the host with the pod, or why it is not for the pod."""
+    spec = host.spec
+    checks = asked.checks if spec.is_guarded else asked.plain_checks
+    refusal = avoided(spec, asked.pod) if variant.avoids and spec.taints else None
+    known = narrowed(spec, host.requirements, variant)
+    if refusal is None and checks:
+        # What labels the host cannot have is of less interest than what keeps pods off it whatever its labels are.
+        within = host.requirements if isinstance(known, Refusal) else known
+        refusal = refused_by_rules(checks, host.under(within))
+    return refusal or known
 
 
 def _nothing_offered(variant: Variant) -> Refusal:

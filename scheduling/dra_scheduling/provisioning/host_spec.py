@@ -25,7 +25,7 @@ class HostSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What does not change of a host while pods are added to it.
 
     `min_values` are how many values of a label have to remain possible. `node` is set where a node exists.
-    `rests` are machines that pods cannot rely on for the time being.
+    `rests` are machines that pods cannot rely on for the time being. `is_cordoned` tells a node that takes no pods.
     """
 
     name: str
@@ -36,6 +36,12 @@ class HostSpec(msgspec.Struct, frozen=True, kw_only=True):
     min_values: tuple[tuple[str, int], ...] = ()
     node: NodePlace | None = None
     rests: Rests = Rests()
+    is_cordoned: bool = False
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether it keeps some pods off by what it is."""
+        return self.is_cordoned or bool(self.taints)
 
     def candidate(self, requirements: Requirements, types: int) -> DeviceHost:
         """Return the host as the allocator is asked about it, for these types of its table."""

@@ -173,7 +173,7 @@ def _emptying(cluster: Cluster, situation: PendingChanges) -> Iterator[PlannedNo
     """Yield the nodes that pods are about to leave, as they will be then, by name."""
     for name in sorted(situation.emptying - situation.closed):
         state = cluster.nodes.get(name)
-        if state is not None and not state.node.is_being_set_up and not state.node.spec.unschedulable:
+        if state is not None and not state.node.is_being_set_up:
             host = there(state, situation.going)
             host.is_plain &= not any(pool.pinned for pool in cluster.pools.on_node(state.place))
             yield host
@@ -195,6 +195,7 @@ def there(state: NodeState, going: frozenset[str] | None = None) -> PlannedNode:
         table=MachineTable((machine,)),
         taints=state.node.spec.taints,
         node=state.place,
+        is_cordoned=state.node.spec.unschedulable,
     )
     offered = {name: amount for name, amount in used.items() if name in state.allocatable}
     host = PlannedNode(spec, Requirements.of_labels(state.node.metadata.labels), 1, offered)

@@ -120,8 +120,6 @@ def _age(claim: NodeClaim) -> tuple[bool, str, str]:
 
 
 def _host(cluster: Cluster, claim: NodeClaim, template: PoolTemplate, state: NodeState | None) -> PlannedNode | None:
-    if state is not None and state.node.spec.unschedulable:
-        return None
     table = cluster.inventory.table(template)
     labels = claim.metadata.labels if state is None else state.node.metadata.labels
     chosen = labels.get(INSTANCE_TYPE_LABEL)
@@ -162,6 +160,7 @@ def _of_one_type(
         node_pool=template.name,
         taints=claim.spec.taints,
         node=None if state is None else state.place,
+        is_cordoned=state is not None and state.node.spec.unschedulable,
     )
     if state is None:
         return PlannedNode(spec, _promised(claim), 1, {})

@@ -26,7 +26,19 @@ _encoder = msgspec.json.Encoder(enc_hook=str)
 class PendingPod:
     """One pod, with what was found out about it; pods of one shape and without claims of their own share `group`."""
 
-    __slots__ = ("_claims", "_classes", "_content", "_features", "group", "pod", "resolved", "shape", "variants")
+    __slots__ = (
+        "_claims",
+        "_classes",
+        "_content",
+        "_features",
+        "checks",
+        "group",
+        "plain_checks",
+        "pod",
+        "resolved",
+        "shape",
+        "variants",
+    )
 
     def __init__(
         self, pod: Pod, shape: PodClass, resolved: ResolvedClaims, classes: ClassIndex, features: Features
@@ -35,6 +47,9 @@ class PendingPod:
         self.shape = shape
         self.resolved = resolved
         self.variants: tuple[Variant, ...] = variants(pod, demands(shape.checks))
+        self.checks = tuple(one for one in shape.checks if not (one.rule.is_of_instance_type or one.terms()))
+        """The rules to ask whatever the labels and the machine are; `plain_checks` are those to ask of plain hosts."""
+        self.plain_checks = tuple(one for one in self.checks if one.rule.minds_plain_hosts)
         # Claims that somebody made by hand may be shared, and where the devices of one are binds its other pods.
         own = tuple(item.claim.key for item in resolved.claims if item.claim.metadata.controller is None)
         self.group: Hashable = (shape, own)

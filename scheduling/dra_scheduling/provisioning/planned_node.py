@@ -16,6 +16,7 @@ from dra_scheduling.inventory.machine_room import MachineRoom
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.daemonset_devices import Reserved
+from dra_scheduling.provisioning.host_rules import PlannedHost
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.node_allocatable_resources import plus
 from dra_scheduling.provisioning.pending_pod import PendingPod
@@ -74,6 +75,10 @@ class PlannedNode:
         self._amounts: dict[str, dict[str, int]] = {}
         self._daemons: Reserved | None = None
         self._has_devices = False
+
+    def under(self, requirements: Requirements) -> PlannedHost:
+        """Return what rules see of the host if its labels are like this."""
+        return PlannedHost(self.spec, requirements, frozenset(self.ports))
 
     def add_pod(self, asked: PendingPod, need: ExtendedNeed) -> None:
         """Let the pod take its room and its ports, whatever devices it has."""

@@ -12,12 +12,13 @@ from dra_scheduling.cluster import Cluster
 from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.fit.pod_class import ExtendedNeed
-from dra_scheduling.fit.taint_toleration import taint_text, untolerated
+from dra_scheduling.fit.rules import refusals
 from dra_scheduling.instancetypes import InstanceTypeFault, expand
 from dra_scheduling.inventory import Machine, MachineTable, PoolTemplate
 from dra_scheduling.inventory.machine_room import MachineRoom
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.evaluate_host import evaluate_host
+from dra_scheduling.provisioning.host_rules import PlannedHost, as_host_refusal
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.nodepool_limits import Limits
 from dra_scheduling.provisioning.offering_backoff import refusal_of
@@ -170,11 +171,17 @@ class Surveyor:
     ) -> TypeView:
         known = template.requirements.narrowed(machine.requirements)
         need = _need(machine, self._asked, self._cluster.classes)
-        found = [*of_pool, *self._of_taints(template)]
         wanted = self._nearest_wishes(known)
-        found += _conflicts(wanted, known)
-        has_conflict = wanted is None or known.conflict(wanted) is not None
-        within = known if has_conflict or wanted is None else known.narrowed(wanted)
+        conflicts = list(_conflicts(wanted, known))
+        within = known if conflicts or wanted is None else known.narrowed(wanted)
+        spec = HostSpec(
+            name=f"{template.name}/{bit}",
+            origin=Origin.NEW,
+            table=table,
+            node_pool=template.name,
+            taints=template.taints,
+        )
+        found = [*of_pool, *self._of_rules(spec, within), *conflicts]
         if machine.price_within(within) is None:
             found.append(_refusal("NoOffering", "no offering of it is available"))
         holding = table.holding_port(self._asked.shape.ports, within)
@@ -184,7 +191,7 @@ class Surveyor:
             found.append(need)
         else:
             found += _room(table.room(within), bit, need.node)
-            found += self._devices(template, table, bit, within, need)
+            found += self._devices(spec, bit, within, need)
             if need.query is not None:
                 requests = counts_of(need.query, SearchSpace(machine.devices.devices.pools, Ledger()), Ledger())
         price = machine.price_within(template.requirements)
@@ -192,9 +199,9 @@ class Surveyor:
             node_pool=template.name, name=machine.name, price=price, refusals=tuple(found), requests=requests
         )
 
-    def _of_taints(self, template: PoolTemplate) -> Iterator[Refusal]:
-        for taint in untolerated(template.taints, self._asked.pod):
-            yield _refusal("UntoleratedTaint", taint_text(taint))
+    def _of_rules(self, spec: HostSpec, within: Requirements) -> Iterator[Refusal]:
+        host = PlannedHost(spec, within, frozenset())
+        return map(as_host_refusal, refusals(self._asked.checks, host))
 
     def _nearest_wishes(self, known: Requirements) -> tuple[Requirement, ...] | None:
         """Return what the pod demands, of terms of which one is enough the one that conflicts least."""
@@ -202,20 +209,11 @@ class Surveyor:
         choices = [one.requirements for one in demanded if one.requirements is not None]
         return min(choices, key=lambda wanted: len(list(_conflicts(wanted, known))), default=None)
 
-    def _devices(
-        self, template: PoolTemplate, table: MachineTable, bit: int, within: Requirements, need: ExtendedNeed
-    ) -> Iterator[Refusal]:
+    def _devices(self, spec: HostSpec, bit: int, within: Requirements, need: ExtendedNeed) -> Iterator[Refusal]:
         claims = self._asked.claims(need)
         if claims is None:
             return
-        context = self._planner.hosts.context
-        spec = HostSpec(
-            name=f"{template.name}/{bit}",
-            origin=Origin.NEW,
-            table=table,
-            node_pool=template.name,
-            taints=template.taints,
-        )
+        context, table = self._planner.hosts.context, spec.table
         if bit & context.daemons.reserve(spec, within, bit).contested_within(within):
             yield _refusal("DaemonSetsContend", "its DaemonSets ask for more devices than there are")
         answer = context.allocator.allocate(claims, spec.candidate(within, bit), context.budget)

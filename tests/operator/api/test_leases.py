@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from dra_kube.errors import ApiError, UnclearError
+from dra_kube.errors import ApiError, ConflictError, UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operating.clock import ManualClock
 from dra_operating.loop import running, settle
@@ -154,6 +154,34 @@ async def test_a_lease_that_is_given_back_is_taken_over_at_once(world: World) ->
     await world.two.turn()
 
     assert (world.one.is_leading, world.two.is_leading) == (False, True)
+
+
+async def test_a_lease_is_given_back_whatever_was_written_of_a_renewal_that_was_cut_short(world: World) -> None:
+    await world.one.turn()
+    world.api.put(LEASE, world.api.objects[LEASE])
+
+    await world.one.election.release()
+
+    assert world.holder == ""
+
+
+async def test_a_lease_is_given_back_when_a_renewal_is_written_while_it_is_given_back(world: World) -> None:
+    await world.one.turn()
+    world.api.faults.append(Fault(verb="replace", path="leases", error=ConflictError("replace", 409)))
+
+    await world.one.election.release()
+
+    assert world.holder == ""
+
+
+async def test_what_another_has_taken_meanwhile_is_not_given_back(world: World) -> None:
+    await world.one.turn()
+    lease = world.api.objects[LEASE]
+    world.api.put(LEASE, {**lease, "spec": {**lease["spec"], "holderIdentity": "two"}})
+
+    await world.one.election.release()
+
+    assert world.holder == "two"
 
 
 async def test_nobody_gives_back_what_another_holds(world: World) -> None:

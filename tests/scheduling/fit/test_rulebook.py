@@ -2,12 +2,13 @@
 
 from typing import ClassVar
 
-from dra_cases.turns import Play
+from dra_cases.turns import NOW, Play
 from dra_scheduling.allocation.pod_claims import ResolvedClaims
 from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import schedule
+from dra_scheduling.disruption.simulate_scheduling import simulate_without
 from dra_scheduling.fit.pod_class import PodClass
 from dra_scheduling.fit.rule import Host, PlacedPods, Rule, Wanted, refused
 from dra_scheduling.fit.rules import RULES
@@ -15,9 +16,11 @@ from dra_scheduling.model.node_selectors import NodeSelectorRequirement, NodeSel
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment, Unschedulable
 from dra_scheduling.testing import node, pod
+from dra_simulator.explain.explain_pod import explain_with_supply
 from dra_simulator.explain.node_rows import view_of
 
 TENANT = "example.com/namespace"
+EXPERIMENT = "example.com/experiment"
 
 
 class NamespaceNodes(Rule[str]):
@@ -39,6 +42,24 @@ class NamespaceNodes(Rule[str]):
         if host.node.metadata.labels.get(TENANT) == prepared:
             return None
         return refused("OtherNamespace", f"not for namespace {prepared}")
+
+
+class NoExperiments(Rule[str]):
+    """Keeps pods of other namespaces than `lab` off hosts with an experimental taint, even if they tolerate it."""
+
+    name: ClassVar[str] = "NoExperiments"
+    minds_plain_hosts: ClassVar[bool] = False
+
+    def signature(self, pod: Pod) -> object:
+        return pod.metadata.namespace == "lab"
+
+    def prepare(self, wanted: Wanted, _: PlacedPods) -> str | None:
+        return None if wanted.pod.metadata.namespace == "lab" else EXPERIMENT
+
+    def filter(self, prepared: str, host: Host) -> Refusal | None:
+        if any(taint.key == prepared for taint in host.node.spec.taints):
+            return refused("Experiment", "part of an experiment")
+        return None
 
 
 def tenants() -> Cluster:
@@ -98,3 +119,41 @@ def test_a_plan_makes_the_node_that_an_added_rule_demands_and_says_where_none_ca
     turn = play.turn()
     assert [one["pool"] for one in turn.makes] == ["green"]
     assert f"requires {TENANT} grey" in turn.refuses["q"]
+
+
+def test_a_plan_asks_an_added_rule_that_is_not_about_labels() -> None:
+    play = Play()
+    play.cluster = Cluster(rules=(*RULES, NoExperiments()))
+    play.add({"pools": {"trial": {"taints": [f"{EXPERIMENT}:PreferNoSchedule"]}}, "types": {"t": {}}})
+    play.cluster.apply(pod("p"))
+    play.cluster.apply(pod("q", namespace="lab"))
+    turn = play.turn()
+    assert [one["pods"] for one in turn.makes] == [["q"]]
+    assert "NodePool trial: part of an experiment" in turn.refuses["p"]
+
+
+def test_what_if_a_node_goes_an_added_rule_says_where_its_pods_can_be() -> None:
+    cluster = tenants()
+    cluster.apply(node("n3", labels={TENANT: "red"}))
+    cluster.apply(pod("p", namespace="red", node_name="n1"))
+    cluster.apply(pod("q", namespace="blue", node_name="n2"))
+    moved = simulate_without(cluster, ["n1"])
+    assert [(one.pod.metadata.name, one.node) for one in moved.moves] == [("p", "n3")]
+    (stuck,) = simulate_without(cluster, ["n2"]).stuck
+    assert stuck.pod.metadata.name == "q"
+
+
+def test_explain_tells_an_added_rule_of_nodes_and_of_instance_types() -> None:
+    play = Play()
+    play.cluster = Cluster(rules=(*RULES, NamespaceNodes(), NoExperiments()))
+    play.cluster.apply(node("n1", labels={TENANT: "red"}))
+    pools = {"blue": {"needs": {TENANT: "blue"}, "taints": [f"{EXPERIMENT}:NoSchedule"]}}
+    play.add({"pools": pools, "types": {"t": {}}})
+    lost = pod("p", namespace="green")
+    play.cluster.apply(lost)
+    story = explain_with_supply(play.cluster, lost, NOW)
+    (group,) = story.nodes
+    assert [one.reason for one in group.reasons] == ["OtherNamespace"]
+    assert story.supply is not None
+    (types,) = story.supply.groups
+    assert [one.reason for one in types.view.refusals] == ["UntoleratedTaint", "Experiment", "RequirementsConflict"]
