@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PY := $(BIN)/python
 SYNCED := $(VENV)/.synced
 
-TOOLS := PYTHONPATH=$(CURDIR)/tests/controlplane:$(CURDIR)/tests/cases:$(CURDIR)/tests/demo:$(CURDIR)/tests/cluster:$(CURDIR)/tests/bench:$(CURDIR)/tests/oracle
+TOOLS := PYTHONPATH=$(CURDIR)/tests/support
 SERVERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 .DEFAULT_GOAL := help

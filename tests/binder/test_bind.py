@@ -4,10 +4,10 @@ import pytest
 from dra_binder.binder import Failed
 from dra_binder.plan import Bound
 from dra_binding.world import GENERATED, NAMESPACE, NODE, POD, World, allocation, device
+from dra_builders.values import allocated, claim, pod, request
 from dra_scheduling.model.bindrequests import SUCCEEDED
 from dra_scheduling.model.claims import CLAIM_FINALIZER, EXTENDED_CLAIM_ANNOTATION, MAX_CONSUMERS_PER_CLAIM
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.testing import allocated, claim, pod, request
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from dra_binder.binder import Ending, Failed
 from dra_binder.conflicts import find_conflict
 from dra_binder.plan import Bound
-from dra_binder.testing.faults import Fault, FaultRule
-from dra_binder.testing.server import InMemoryClock
 from dra_binder.undo import Leftover
+from dra_binding.faults import Fault, FaultRule
+from dra_binding.server import InMemoryClock
 from dra_binding.world import LOG, NODE, POD, SPECIAL_REQUEST, World, allocation, device
+from dra_builders.values import GPU_CLASS, NAMESPACE, allocated, claim, pod, request
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey, PoolKey
-from dra_scheduling.testing import GPU_CLASS, NAMESPACE, allocated, claim, pod, request
 
 OURS = device("gpu-1")
 

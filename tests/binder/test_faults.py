@@ -5,7 +5,7 @@ import pytest
 
 from dra_binder.binder import Failed, Unfinished
 from dra_binder.plan import Bound
-from dra_binder.testing.faults import RETRY_AFTER_SECONDS, TRANSIENT_FAULTS, Fault, FaultRule
+from dra_binding.faults import RETRY_AFTER_SECONDS, TRANSIENT_FAULTS, Fault, FaultRule
 from dra_binding.world import GENERATED, NODE, POD, World, device
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequestStatus
 

@@ -5,8 +5,8 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_binder.testing.faults import Crash, Fault, FaultRule
 from dra_binding.drivers import ATTACHED, BROKEN, add_waiting, later, say
+from dra_binding.faults import Crash, Fault, FaultRule
 from dra_binding.world import GENERATED, NODE, POD, World
 from dra_scheduling.model.bindrequests import SUCCEEDED, BindRequest
 

@@ -10,10 +10,10 @@ from dra_binder.conflicts import find_conflict
 from dra_binder.plan import Bound
 from dra_binder.ports import Account
 from dra_binding.world import NODE, POD, World, allocation, bind_request, device
+from dra_builders.values import claim, pod, request, reserved_for
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimStatus
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.testing import claim, pod, request, reserved_for
 from kube_cel.quantity import Quantity
 
 GPU = device("gpu-0")

@@ -6,13 +6,13 @@ import pytest
 from dra_binder.binder import Failed
 from dra_binder.plan import Bound
 from dra_binder.stops import Gone
-from dra_binder.testing.faults import Fault, FaultRule
+from dra_binding.faults import Fault, FaultRule
 from dra_binding.world import GENERATED, LOG, NODE, POD, World, allocation, bind_request, device
+from dra_builders.values import claim, pod, request
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.testing import claim, pod, request
 
 # Special claim, its status, finalizer and status of the template claim, pod status.
 WRITES_BEFORE_BINDING = range(1, 6)

@@ -7,6 +7,7 @@ from dra_binder.binder import Failed
 from dra_binder.plan import Bound
 from dra_binder.ports import Presence
 from dra_binding.world import GENERATED, NODE, POD, SPECIAL_REQUEST, World, allocation, bind_request, device, special
+from dra_builders.values import allocated, claim, container, node, pod, request, templated_pod
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.bindrequests import (
     BindRequest,
@@ -15,7 +16,6 @@ from dra_scheduling.model.bindrequests import (
 from dra_scheduling.model.claims import AllocationResult, ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Node
-from dra_scheduling.testing import allocated, claim, container, node, pod, request, templated_pod
 
 ONE_EXTENDED = special("gpu-1")
 FORMER = OwnerReference(api_version="v1", kind="Pod", name=POD, uid="of a former pod", controller=True)

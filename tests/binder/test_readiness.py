@@ -8,7 +8,6 @@ import pytest
 from dra_binder.binder import Failed
 from dra_binder.plan import Bound
 from dra_binder.stops import Gone
-from dra_binder.testing.faults import TRANSIENT_FAULTS, Crash, Fault, FaultRule
 from dra_binding.drivers import (
     ATTACHED,
     BROKEN,
@@ -19,12 +18,13 @@ from dra_binding.drivers import (
     prepared,
     say,
 )
+from dra_binding.faults import TRANSIENT_FAULTS, Crash, Fault, FaultRule
 from dra_binding.world import NODE, POD, World, allocation, bind_request, device
+from dra_builders.values import claim, pod, request, reserved_for
 from dra_scheduling.model.bindrequests import FAILED, PENDING, SUCCEEDED, BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimStatus
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Node
-from dra_scheduling.testing import claim, pod, request, reserved_for
 
 TIMEOUT = 600.0
 CLAIM = "prepared"

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from dra_binder.allocations import is_same_allocation
 from dra_binding.world import allocation
+from dra_builders.values import quantities
 from dra_scheduling.model.claims import AllocationResult, DeviceRequestAllocationResult
-from dra_scheduling.testing import quantities
 
 SHARE: Mapping[str, object] = {"share_id": "a", "consumed_capacity": quantities({"memory": "1Gi"})}
 

@@ -11,9 +11,10 @@ import yaml
 
 from dra_binder.plan import Plan, make_plan, special_claim
 from dra_binder.ports import BindRequests, Claims, Pods
-from dra_binder.testing.fake_ports import InMemoryBindRequests, InMemoryClaims, InMemoryPods
-from dra_binder.testing.server import InMemoryServer
+from dra_binding.fake_ports import InMemoryBindRequests, InMemoryClaims, InMemoryPods
+from dra_binding.server import InMemoryServer
 from dra_binding.world import NODE, SPECIAL_REQUEST, allocation, bind_request, special
+from dra_builders.values import pod, reserved_for
 from dra_controlplane.client import ApiClient
 from dra_controlplane.client import ApiError as ClientError
 from dra_controlplane.waiting import wait_until
@@ -28,7 +29,6 @@ from dra_scheduling.model.claims import (
     ResourceClaimStatus,
 )
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.testing import pod, reserved_for
 from dra_scheduling.wire import read_as, write
 
 CRD = Path(__file__).parents[2] / "crds" / "scheduling.run.ai_bindrequests.yaml"

@@ -5,12 +5,12 @@ import pytest
 
 from dra_binder.binder import Failed
 from dra_binder.plan import Bound
-from dra_binder.testing.faults import Fault, FaultRule
 from dra_binder.undo import Leftover
+from dra_binding.faults import Fault, FaultRule
 from dra_binding.world import LOG, NODE, POD, SPECIAL_REQUEST, World, allocation, device
+from dra_builders.values import node
 from dra_scheduling.model.bindrequests import BindRequest, BindRequestStatus
 from dra_scheduling.model.claims import AllocationResult
-from dra_scheduling.testing import node
 
 OURS = allocation("gpu-1", "gpu-2", request_name=SPECIAL_REQUEST)
 ELSEWHERE = allocation("gpu-8", "gpu-9", request_name=SPECIAL_REQUEST, node_name="n2")

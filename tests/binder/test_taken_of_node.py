@@ -4,9 +4,9 @@ import msgspec
 
 from dra_binder.plan import Bound
 from dra_binding.world import NODE, World, bind_request, special
+from dra_builders.values import claim, pod, request
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.pods import NodeAllocatableMappedResources, NodeAllocatableResourceClaimStatus
-from dra_scheduling.testing import claim, pod, request
 from kube_cel.quantity import Quantity
 
 CORES = NodeAllocatableMappedResources("cpu", Quantity.parse("8"))

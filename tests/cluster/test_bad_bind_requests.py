@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import from_claim
 from dra_cluster.mirror import BIND_REQUESTS, PODS
-from dra_cluster.objects import from_claim
 from dra_cluster.operators import RunningOperator
 from dra_cluster.witness import phase_of
 from dra_cluster.world import World, consumers, devices
@@ -27,8 +27,10 @@ def bind_request(name: str, node: str, **spec: object) -> Json:
 
 def gives(world: World, node: str, *names: str, entry: str = "gpu", pool: str = "", request: str = "gpu") -> Json:
     """The field that gives devices of a pool to a claim of the pod."""
-    results = [objects.result(request, driver=world.driver, pool_name=pool or node, device_name=name) for name in names]
-    return {"resourceClaimAllocations": [{"name": entry, "allocation": objects.allocation(node, *results)}]}
+    results = [
+        manifests.result(request, driver=world.driver, pool_name=pool or node, device_name=name) for name in names
+    ]
+    return {"resourceClaimAllocations": [{"name": entry, "allocation": manifests.allocation(node, *results)}]}
 
 
 # Node n1 has gpu-0 and gpu-1, node n2 gpu-0, which claim `held` has.

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import device, from_claim, from_template, request
 from dra_cluster.etcd import overwrite
-from dra_cluster.objects import device, from_claim, from_template, request
 from dra_cluster.world import World, devices
 from dra_controlplane.client import Json
 from dra_controlplane.server import ControlPlane
@@ -137,7 +137,7 @@ def test_a_bad_claim_fails_its_pod_only(world: World, case: str) -> None:
     fields, rest, text = BAD_CLAIMS[case]
     node = world.gpu_node("n1", 3)
     gpu = world.gpu_class()
-    world.create(objects.claim("wanted", request("gpu", gpu, **fields), **rest))
+    world.create(manifests.claim("wanted", request("gpu", gpu, **fields), **rest))
     world.gpu_template(gpu)
     world.pod("victim", from_claim("gpu", "wanted"))
     world.pod("bystander", from_template("gpu", "gpus"))

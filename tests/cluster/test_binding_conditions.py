@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
+from dra_builders.manifests import device, from_claim, from_template
 from dra_cluster.kwok import Kwok
 from dra_cluster.mirror import BIND_REQUESTS, CLAIMS, PODS
-from dra_cluster.objects import device, from_claim, from_template
 from dra_cluster.operators import Operators, RunningOperator
 from dra_cluster.world import World, consumers, devices
 from dra_controlplane.client import Json

@@ -2,9 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import HOSTNAME, container, from_claim, from_template
 from dra_cluster.mirror import PODS
-from dra_cluster.objects import HOSTNAME, container, from_claim, from_template
 from dra_cluster.operators import Operators, RunningOperator
 from dra_cluster.world import World, consumers, devices
 from dra_controlplane.client import path_of
@@ -32,7 +32,7 @@ def test_a_pod_gets_a_device_of_its_template_claim(world: World) -> None:
     claim = world.claim_of("trainer")
     assert FINALIZER in claim["metadata"]["finalizers"]
     assert len(devices(claim)) == 1
-    assert claim["status"]["reservedFor"] == [objects.consumer(pod)]
+    assert claim["status"]["reservedFor"] == [manifests.consumer(pod)]
     terms = claim["status"]["allocation"]["nodeSelector"]["nodeSelectorTerms"]
     assert terms == [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
 
@@ -161,11 +161,11 @@ def test_a_pod_without_devices_fits_beside_them(world: World) -> None:
 def three_drivers(world: World) -> tuple[str, str, str]:
     """Nodes with devices that have a profile, with another vendor's, and with those of a driver without profiles."""
     profiled, foreign, old = world.node("n1"), world.node("n2"), world.node("n3")
-    world.publish(profiled, [objects.device("gpu-0", profile="small")])
-    pool = objects.pool(foreign)
-    by_other = {"driver": f"amd-{world.id}.example.com", "pool": pool, "devices": objects.numbered(2)}
-    world.create(objects.resource_slice(f"{foreign}-gpus", **by_other, nodeName=foreign))  # type: ignore[arg-type]
-    world.publish(old, objects.numbered(2))
+    world.publish(profiled, [manifests.device("gpu-0", profile="small")])
+    pool = manifests.pool(foreign)
+    by_other = {"driver": f"amd-{world.id}.example.com", "pool": pool, "devices": manifests.numbered(2)}
+    world.create(manifests.resource_slice(f"{foreign}-gpus", **by_other, nodeName=foreign))  # type: ignore[arg-type]
+    world.publish(old, manifests.numbered(2))
     return profiled, foreign, old
 
 
@@ -200,9 +200,9 @@ def test_a_guarded_selector_works_on_every_driver(world: World) -> None:
 def test_selectors_compare_quantities_versions_and_text(world: World) -> None:
     node = world.node("n1")
     ours = world.driver
-    big = {**objects.device("big", model="H100"), "capacity": {"memory": {"value": "80Gi"}}}
+    big = {**manifests.device("big", model="H100"), "capacity": {"memory": {"value": "80Gi"}}}
     big["attributes"]["firmware"] = {"version": "1.10.0"}
-    small = {**objects.device("small", model="H100"), "capacity": {"memory": {"value": "40Gi"}}}
+    small = {**manifests.device("small", model="H100"), "capacity": {"memory": {"value": "40Gi"}}}
     small["attributes"]["firmware"] = {"version": "1.9.0"}
     world.publish(node, [small, big])
     expressions = (

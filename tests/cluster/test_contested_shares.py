@@ -3,10 +3,10 @@
 from collections import Counter
 from fractions import Fraction
 
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import device, from_template
 from dra_cluster.faults import Hold, Match
 from dra_cluster.mirror import CLAIMS, PODS
-from dra_cluster.objects import device, from_template
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World, devices
 from dra_controlplane.client import Json
@@ -36,8 +36,8 @@ def sharing(world: World, name: str, **fields: object) -> str:
 
 def wanting(world: World, units: int = WANTED) -> None:
     """A template that wants so many units."""
-    request = objects.request("gpu", world.gpu_class(), capacity={"requests": {"units": str(units)}})
-    world.create(objects.template("gpus", request))
+    request = manifests.request("gpu", world.gpu_class(), capacity={"requests": {"units": str(units)}})
+    world.create(manifests.template("gpus", request))
 
 
 def test_two_schedulers_never_leave_a_device_overdrawn(contest: World) -> None:
@@ -102,11 +102,13 @@ def test_a_partition_whose_counters_are_used_up_meanwhile_is_given_back(contest:
 def partitions(world: World) -> None:
     """A node with a card of two slots, to be had by half or as a whole."""
     node = world.node("n1")
-    pool = objects.pool(node, count=2)
+    pool = manifests.pool(node, count=2)
     parts = [partition("half", 1), partition("whole", 2)]
-    world.create(objects.resource_slice(f"{node}-parts", driver=world.driver, pool=pool, devices=parts, nodeName=node))
+    world.create(
+        manifests.resource_slice(f"{node}-parts", driver=world.driver, pool=pool, devices=parts, nodeName=node)
+    )
     slots: Json = {"name": "card", "counters": {"slots": {"value": "2"}}}
-    counters = objects.resource_slice(
+    counters = manifests.resource_slice(
         f"{node}-counters", driver=world.driver, pool=pool, devices=(), nodeName=node, sharedCounters=[slots]
     )
     del counters["spec"]["devices"]

@@ -3,9 +3,9 @@ import json
 import pytest
 from aiohttp import web
 
+from dra_builders.manifests import from_claim, from_template
 from dra_cluster.apart import Apart
 from dra_cluster.faults import Exchange, Match, answer
-from dra_cluster.objects import from_claim, from_template
 from dra_cluster.operators import BY_KOPF, BY_PROGRAM, RunningOperator
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World, devices

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.faults import Hold, Match
 from dra_cluster.kwok import PREFIX
 from dra_cluster.machines import NODE_CLAIMS
@@ -197,7 +197,7 @@ def test_nodes_become_one_cheaper_node_once_budgets_let_all_of_them_go(stage: St
 
 def test_pods_that_share_a_claim_leave_a_node_together_and_share_its_device_on_the_next(stage: Stage) -> None:
     stage.scene.machine("large", stage.scene.group("gpu", 4))
-    stage.world.create(objects.claim("common", stage.scene.wants("gpu", 2)))
+    stage.world.create(manifests.claim("common", stage.scene.wants("gpu", 2)))
     before = stage.user("left", "common")
     assert stage.user("right", "common") == before
     stage.change(**DRIFT)

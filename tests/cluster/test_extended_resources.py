@@ -1,8 +1,8 @@
 import time
 
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import container
 from dra_cluster.mirror import BIND_REQUESTS, CLAIMS, PODS
-from dra_cluster.objects import container
 from dra_cluster.operators import RunningOperator
 from dra_cluster.witness import SPECIAL, promised_devices
 from dra_cluster.world import CLASSES, World, devices
@@ -37,7 +37,7 @@ def test_an_extended_resource_becomes_one_claim_of_the_pod(world: World) -> None
     assert claim["metadata"]["name"].startswith("trainer-extended-resources-")
     assert requested(claim) == {"container-0-request-0": 2}
     assert len(devices(claim)) == 2
-    assert claim["status"]["reservedFor"] == [objects.consumer(pod)]
+    assert claim["status"]["reservedFor"] == [manifests.consumer(pod)]
     assert mappings(world, "trainer") == [("main", world.resource, "container-0-request-0")]
 
 
@@ -127,7 +127,7 @@ def two_generations(world: World, scheduler: RunningOperator) -> tuple[str, str]
     The scheduler knows both.
     """
     node = world.node("n1")
-    world.publish(node, [objects.device("old", model="A100"), objects.device("new", model="H100")])
+    world.publish(node, [manifests.device("old", model="A100"), manifests.device("new", model="H100")])
     attribute = f"device.attributes['{world.driver}'].model"
     older = world.gpu_class(f"{attribute} == 'A100'", stem="a100", extended=world.resource)
     # Kubernetes tells ages to the second.
@@ -210,7 +210,7 @@ def test_a_claim_and_an_extended_resource_in_one_pod_get_different_devices(world
     world.gpu_node("n1", 2)
     gpu = world.gpu_class(extended=world.resource)
     world.gpu_template(gpu)
-    world.pod("both", objects.from_template("gpu", "gpus"), limits={world.resource: 1})
+    world.pod("both", manifests.from_template("gpu", "gpus"), limits={world.resource: 1})
 
     world.bound("both")
     both = devices(world.claim_of("both")) + devices(world.special_claim("both"))

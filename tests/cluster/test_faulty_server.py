@@ -2,10 +2,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from dra_builders.manifests import from_claim
 from dra_cluster.binds import DECISION, POD, WRITES, assert_bound_once, begin_bind
 from dra_cluster.faults import Action, Match, answer, answer_after_applying, reset, reset_after_applying
 from dra_cluster.mirror import BIND_REQUESTS, CLAIMS, PODS
-from dra_cluster.objects import from_claim
 from dra_cluster.proxy import Proxy
 from dra_cluster.witness import phase_of
 from dra_cluster.world import World, consumers

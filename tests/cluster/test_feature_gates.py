@@ -2,9 +2,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import from_claim, request
 from dra_cluster.apart import Apart
-from dra_cluster.objects import from_claim, request
 from dra_cluster.operators import RunningOperator
 from dra_cluster.world import World, devices
 
@@ -26,7 +26,7 @@ def pair_with_a_common_root(world: World) -> None:
     pair = [{"name": f"gpu-{n}", "attributes": {"root": {"strings": roots}}} for n, roots in enumerate(lists)]
     world.publish(node, pair)
     common = [{"requests": ["gpu"], "matchAttribute": f"{world.driver}/root"}]
-    world.create(objects.claim("pair", request("gpu", world.gpu_class(), count=2), constraints=common))
+    world.create(manifests.claim("pair", request("gpu", world.gpu_class(), count=2), constraints=common))
     world.pod("trainer", from_claim("gpu", "pair"))
 
 
@@ -45,7 +45,7 @@ def test_list_attributes_are_compared_once_their_gate_is_on(apart: Apart, site: 
 def test_what_needs_a_gate_that_is_off_is_refused_by_its_name(apart: Apart, site: World) -> None:
     site.gpu_node("n1", 1)
     either = {"name": "gpu", "firstAvailable": [{"name": "one", "deviceClassName": site.gpu_class()}]}
-    site.create(objects.claim("either", either))
+    site.create(manifests.claim("either", either))
     strict = apart.operator("strict", feature_gates="DRAPrioritizedList=false")
     site.pod("trainer", from_claim("gpu", "either"))
     site.pending("trainer", 'claim "either"', "needs feature DRAPrioritizedList, which is off")

@@ -4,12 +4,12 @@ import json
 
 import pytest
 
+from dra_builders import manifests
+from dra_builders.manifests import from_claim, from_template, numbered, request
 from dra_cases.command import dra
-from dra_cluster import objects
 from dra_cluster.accounts import overdrafts
 from dra_cluster.mirror import CLAIMS, PODS
 from dra_cluster.mixture import ADMIN_LABEL, MIX, Mixture
-from dra_cluster.objects import from_claim, from_template, numbered, request
 from dra_cluster.operators import RunningOperator, run_all
 from dra_cluster.play import not_carried_out
 from dra_cluster.world import SLICES, World, devices
@@ -48,7 +48,7 @@ def placeable(world: World) -> set[str]:
 
 
 def shareable(memory: str) -> Json:
-    return {**objects.device("gpu-0"), "allowMultipleAllocations": True, "capacity": {"memory": {"value": memory}}}
+    return {**manifests.device("gpu-0"), "allowMultipleAllocations": True, "capacity": {"memory": {"value": memory}}}
 
 
 def test_pods_of_every_feature_come_and_go_and_no_device_is_given_out_twice_or_forgotten(
@@ -177,7 +177,7 @@ def test_a_pod_is_evicted_from_a_tainted_device_which_nobody_gets_then(
     name = world.publish(node, numbered(2))
     gpu = world.gpu_class()
     brief = {"key": "example.com/leaving", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1}
-    world.create(objects.claim("brief", request("gpu", gpu, tolerations=[brief])))
+    world.create(manifests.claim("brief", request("gpu", gpu, tolerations=[brief])))
     world.pod("leaver", from_claim("gpu", "brief"))
     world.bound("leaver")
     assert devices(world.claim("brief")) == ["gpu-0"]

@@ -1,6 +1,6 @@
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.machines import TYPES, Machines
 from dra_cluster.world import NODES, World
 
@@ -19,7 +19,7 @@ def node(machines: Machines) -> str:
 
 def test_a_node_is_opened_by_the_slice_that_completes_the_pool(machines: Machines, node: str) -> None:
     world = machines.world
-    devices = objects.numbered(2)
+    devices = manifests.numbered(2)
     world.publish(node, devices[:1], stem="a", count=3)
     machines.until(node, "Initialized", "Unknown", NOT_PUBLISHED, "has 1 of 3 slices of generation 1")
     assert not machines.is_open(node)
@@ -39,7 +39,7 @@ def test_an_empty_pool_keeps_a_node_shut_for_a_reason_of_its_own(machines: Machi
 
 
 def test_slices_that_contradict_each_other_keep_a_node_shut(machines: Machines, node: str) -> None:
-    devices = objects.numbered(2)
+    devices = manifests.numbered(2)
     machines.world.publish(node, devices[:1], stem="a", count=2)
     machines.world.publish(node, devices[1:], stem="b", count=3)
 
@@ -48,17 +48,17 @@ def test_slices_that_contradict_each_other_keep_a_node_shut(machines: Machines, 
 
 def test_a_device_that_is_there_twice_keeps_a_node_shut(machines: Machines, node: str) -> None:
     for stem in ("a", "b"):
-        machines.world.publish(node, objects.numbered(1), stem=stem, count=2)
+        machines.world.publish(node, manifests.numbered(1), stem=stem, count=2)
 
     machines.until(node, "Initialized", "Unknown", NOT_PUBLISHED, "has device gpu-0 twice")
 
 
 def test_what_every_node_reaches_does_not_open_one(machines: Machines, node: str) -> None:
     world = machines.world
-    pool = objects.pool("everywhere")
-    devices = objects.numbered(2)
+    pool = manifests.pool("everywhere")
+    devices = manifests.numbered(2)
     name = world.named("everywhere")
-    world.create(objects.resource_slice(name, driver=world.driver, pool=pool, devices=devices, allNodes=True))
+    world.create(manifests.resource_slice(name, driver=world.driver, pool=pool, devices=devices, allNodes=True))
     world.publish(node, [])
 
     machines.until(node, "Initialized", "Unknown", EMPTY)
@@ -66,10 +66,10 @@ def test_what_every_node_reaches_does_not_open_one(machines: Machines, node: str
 
 def test_older_slices_do_not_stand_in_for_a_newer_generation(machines: Machines, node: str) -> None:
     world = machines.world
-    world.publish(node, objects.numbered(1), stem="new", generation=2, count=2)
-    world.publish(node, objects.numbered(2), stem="old", generation=1)
+    world.publish(node, manifests.numbered(1), stem="new", generation=2, count=2)
+    world.publish(node, manifests.numbered(2), stem="old", generation=1)
     machines.until(node, "Initialized", "Unknown", NOT_PUBLISHED, "has 1 of 2 slices of generation 2")
-    world.publish(node, objects.numbered(1, first=1), stem="rest", generation=2, count=2)
+    world.publish(node, manifests.numbered(1, first=1), stem="rest", generation=2, count=2)
 
     machines.until(node, "Initialized", "True")
 
@@ -80,13 +80,13 @@ def test_every_driver_has_to_publish_and_device_plugins_to_register(machines: Ma
     groups = [{"driver": one, "name": "gpu-{index}", "count": 2} for one in (world.driver, other)]
     machines.instance_type(devices={"groups": groups})
     name = machines.up("n", world.driver, other, resources={"requests": {"rdma/hca": "4"}})
-    world.publish(name, objects.numbered(2))
+    world.publish(name, manifests.numbered(2))
     machines.until(name, "Initialized", "Unknown", "ResourceNotRegistered", "rdma/hca")
     world.patch_status(NODES, name, {"allocatable": {"rdma/hca": "8"}})
     machines.until(name, "Initialized", "Unknown", NOT_PUBLISHED, other)
-    pool = objects.pool(name)
-    content = objects.numbered(2)
-    world.create(objects.resource_slice(f"{name}-cd", driver=other, pool=pool, devices=content, nodeName=name))
+    pool = manifests.pool(name)
+    content = manifests.numbered(2)
+    world.create(manifests.resource_slice(f"{name}-cd", driver=other, pool=pool, devices=content, nodeName=name))
 
     machines.until(name, "Initialized", "True")
 
@@ -99,7 +99,7 @@ def test_a_driver_that_the_launched_type_does_not_have_is_not_waited_for(machine
 
 
 def test_devices_that_are_not_there_are_told_and_counted(machines: Machines, node: str) -> None:
-    machines.world.publish(node, objects.numbered(1))
+    machines.world.publish(node, manifests.numbered(1))
 
     machines.until(node, "Initialized", "True")
     machines.until(node, "DevicesAsPromised", "False", "DevicesMissing", f"{machines.world.driver}/gpu-1")
@@ -115,11 +115,11 @@ def test_nothing_that_a_node_publishes_is_given_out_before_it_is_open(world: Wor
     machines.instance_type()
     template = world.gpu_template(world.gpu_class())
     name = machines.up("n", world.driver)
-    world.publish(name, objects.numbered(1), stem="a", count=2)
+    world.publish(name, manifests.numbered(1), stem="a", count=2)
     machines.until(name, "Initialized", "Unknown", NOT_PUBLISHED)
-    world.pod("p", objects.from_template("gpu", template))
+    world.pod("p", manifests.from_template("gpu", template))
     world.pending("p", "still being set up")
-    world.publish(name, objects.numbered(1, first=1), stem="b", count=2)
+    world.publish(name, manifests.numbered(1, first=1), stem="b", count=2)
 
     assert world.bound("p") == name
     assert machines.is_open(name)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.kwok import Kwok
 from dra_cluster.machines import NODE_CLAIMS
 from dra_cluster.mirror import PODS
@@ -138,7 +138,7 @@ def test_pods_run_succeed_and_go(kwok: Kwok) -> None:
     node = kwok.claim("n")
     kwok.machines.until(node, "Ready", TRUE)
     for name, notes in (("lasting", {}), ("short", {"kwok.dra-scheduler.dev/runs-for": "100ms"})):
-        body = objects.pod(name, nodeName=node, terminationGracePeriodSeconds=30)
+        body = manifests.pod(name, nodeName=node, terminationGracePeriodSeconds=30)
         body["metadata"]["annotations"] = notes
         world.create(body)
     world.mirror.until(lambda: kwok.phase("short") == "Succeeded", "the short pod to succeed")
@@ -153,11 +153,11 @@ def test_pods_of_other_nodes_are_left_alone(kwok: Kwok) -> None:
     kwok.machines.instance_type()
     ours = kwok.claim("n")
     kwok.machines.until(ours, "Ready", TRUE)
-    body = objects.node(world.named("theirs"))
+    body = manifests.node(world.named("theirs"))
     body["spec"] = {"providerID": f"kwok://{world.named('theirs')}"}
     theirs = world.create(body)["metadata"]["name"]
-    world.create(objects.pod("theirs", nodeName=theirs))
-    world.create(objects.pod("ours", nodeName=ours))
+    world.create(manifests.pod("theirs", nodeName=theirs))
+    world.create(manifests.pod("ours", nodeName=ours))
     world.mirror.until(lambda: kwok.phase("ours") == "Running", "our pod to run")
 
     assert kwok.phase("theirs") == "Pending"
@@ -170,8 +170,8 @@ def test_a_machine_is_removed_with_all_that_it_had(kwok: Kwok) -> None:
     name = kwok.claim("n")
     kwok.machines.until(name, "Ready", TRUE)
     world.mirror.until(lambda: kwok.lease(name), "the Lease of the node")
-    world.create(objects.pod("evicted", nodeName=name))
-    world.create(objects.pod("tied", nodeName=name, tolerations=[{"operator": "Exists"}]))
+    world.create(manifests.pod("evicted", nodeName=name))
+    world.create(manifests.pod("tied", nodeName=name, tolerations=[{"operator": "Exists"}]))
     world.mirror.until(lambda: kwok.phase("tied") == "Running", "the pods to run")
     kwok.end(name)
 
@@ -185,7 +185,7 @@ def test_pods_go_with_a_node_that_somebody_deletes(kwok: Kwok) -> None:
     kwok.machines.instance_type()
     name = kwok.claim("n")
     kwok.machines.until(name, "Ready", TRUE)
-    world.create(objects.pod("left", nodeName=name))
+    world.create(manifests.pod("left", nodeName=name))
     world.mirror.until(lambda: kwok.phase("left") == "Running", "the pod to run")
     kwok.machines.api.delete(NODES, name)
 

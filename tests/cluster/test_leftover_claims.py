@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.mirror import CLAIMS, PODS
 from dra_cluster.operators import RunningOperator
 from dra_cluster.witness import SPECIAL
@@ -38,7 +38,7 @@ def waiting_pod(world: World) -> tuple[Json, str]:
 def leave_behind(world: World, pod: Json, gpu: str, *, suffix: str = "aaaaa", finalizers: tuple[str, ...] = ()) -> str:
     """Creates a special claim of a pod and returns its name."""
     metadata = pod["metadata"]
-    claim = objects.claim(f"trainer-extended-resources-{suffix}", objects.request(REQUEST, gpu))
+    claim = manifests.claim(f"trainer-extended-resources-{suffix}", manifests.request(REQUEST, gpu))
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "trainer", "uid": metadata["uid"], "controller": True}
     claim["metadata"] |= {
         "annotations": {SPECIAL: "true"},
@@ -51,8 +51,8 @@ def leave_behind(world: World, pod: Json, gpu: str, *, suffix: str = "aaaaa", fi
 def fill(world: World, claim: str, pod: Json) -> None:
     """Gives the only device to a claim, for the pod."""
     node = world.named("n1")
-    result = objects.result(REQUEST, driver=world.driver, pool_name=node, device_name="gpu-0")
-    world.allocate(claim, objects.allocation(node, result), pod)
+    result = manifests.result(REQUEST, driver=world.driver, pool_name=node, device_name="gpu-0")
+    world.allocate(claim, manifests.allocation(node, result), pod)
 
 
 def show_in_pod(world: World, claim: str) -> None:

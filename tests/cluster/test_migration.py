@@ -1,4 +1,4 @@
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.operators import RunningOperator
 from dra_cluster.world import NODES, SLICES, World
 from dra_controlplane.client import Json, path_of
@@ -23,7 +23,7 @@ def test_a_node_moves_from_device_plugin_to_dra_and_back_pod_by_pod(world: World
     world.pod("moving", limits={world.resource: 1})
     world.pending("moving", gpu)
     offer(world, node, None)
-    piece = world.publish(node, objects.numbered(2))
+    piece = world.publish(node, manifests.numbered(2))
     assert world.bound("moving") == node
     assert len(world.special_claims("moving")) == 1
     assert [world.find_pod(name)["metadata"]["resourceVersion"] for name in ("old-1", "old-2")] == before

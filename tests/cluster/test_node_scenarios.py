@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.planning import drivers_of, nominated, types_of
 from dra_cluster.scene import ROOT, Scene
 from dra_controlplane.client import Json
@@ -108,7 +108,7 @@ def test_a_claim_has_thirty_two_devices_at_most_on_nodes_to_come_as_well(scene: 
 
     def every(*of: str) -> Json:
         chosen = f"device.attributes['{gpu}'].kind in {list(of)!r}"
-        return objects.request("all", gpu, chosen, allocationMode="All")
+        return manifests.request("all", gpu, chosen, allocationMode="All")
 
     served = {
         "count-32": [scene.wants("gpu", 32)],
@@ -135,10 +135,10 @@ def test_a_claim_has_thirty_two_devices_at_most_on_nodes_to_come_as_well(scene: 
 def test_pods_of_one_claim_share_the_node_that_is_made_and_who_has_no_room_there_waits(scene: Scene) -> None:
     scene.open_pool()
     scene.machine("gpus", scene.group("gpu", 4))
-    scene.world.create(objects.claim("common", scene.wants("gpu")))
+    scene.world.create(manifests.claim("common", scene.wants("gpu")))
     names = ["a", "b", "c"]
     for name in names:
-        scene.world.pod(name, objects.from_claim("gpu", "common"), limits={"cpu": 7})
+        scene.world.pod(name, manifests.from_claim("gpu", "common"), limits={"cpu": 7})
     scene.world.mirror.until(lambda: sum(map(bool, map(scene.world.node_of, names))) == 2, "two pods to be bound")
     bound = [name for name in names if scene.world.node_of(name)]
     scene.runs(*bound)

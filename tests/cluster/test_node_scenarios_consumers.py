@@ -1,6 +1,6 @@
 """Who uses devices on nodes that are made: administrators, and pods that are gone before their containers are."""
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.mirror import PODS
 from dra_cluster.mixture import ADMIN_LABEL
 from dra_cluster.scene import Scene
@@ -16,7 +16,7 @@ def admits_administrators(scene: Scene) -> None:
 
     def is_made() -> bool:
         try:
-            scene.world.create(objects.template("watch", scene.wants("gpu", adminAccess=True)))
+            scene.world.create(manifests.template("watch", scene.wants("gpu", adminAccess=True)))
         except ApiError as error:
             if error.code == INVALID:
                 return False
@@ -34,7 +34,7 @@ def test_administrators_have_a_node_made_and_leave_its_only_device_to_who_works_
     scene.open_pool()
     scene.machine("gpus", scene.group("gpu", 1))
     admits_administrators(scene)
-    watch = objects.from_template("devices", "watch")
+    watch = manifests.from_template("devices", "watch")
     scene.world.pod("early", watch)
     scene.claim_of("early")
     scene.pod("train", scene.wants("gpu"))

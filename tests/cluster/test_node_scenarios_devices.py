@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.faults import Match
 from dra_cluster.mirror import CLAIMS, PODS
 from dra_cluster.planning import nominated, types_of
@@ -88,9 +88,11 @@ def test_what_all_nodes_reach_opens_no_gate_and_a_late_pod_joins_the_node_that_i
     scene.machine("both", scene.group("gpu", 2), scene.group("nic", 1))
     scene.pod("train", scene.wants("gpu"), scene.wants("nic"))
     name = scene.waits("train")
-    nic, everywhere = scene.driver("nic"), objects.pool(scene.world.named("everywhere"))
+    nic, everywhere = scene.driver("nic"), manifests.pool(scene.world.named("everywhere"))
     scene.world.create(
-        objects.resource_slice(everywhere["name"], driver=nic, pool=everywhere, devices=[{"name": "x"}], allNodes=True)
+        manifests.resource_slice(
+            everywhere["name"], driver=nic, pool=everywhere, devices=[{"name": "x"}], allNodes=True
+        )
     )
     scene.play(name, unpublished=nic)
     # The slices that follow are known to whoever says so, and with them the one before.
@@ -126,7 +128,7 @@ def test_devices_that_a_deleted_pod_shares_with_what_is_no_pod_are_not_about_to_
 
 def hold(scene: Scene, pod: str, *others: Json) -> Json:
     """Lets the claim of a pod be held by that pod and these others, and returns it."""
-    consumers = [objects.consumer(scene.world.find_pod(pod)), *others]
+    consumers = [manifests.consumer(scene.world.find_pod(pod)), *others]
     name = scene.world.claim_of(pod, "devices")["metadata"]["name"]
     path = path_of(CLAIMS, name, namespace=scene.world.namespace, subresource="status")
     return scene.api.patch(path, {"status": {"reservedFor": consumers}})

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.faults import Match
 from dra_cluster.mirror import PODS
 from dra_cluster.planning import nominated
@@ -53,11 +53,11 @@ def test_a_driver_that_never_publishes_costs_one_node_for_each_rest_of_its_type(
 def test_pods_whose_type_has_failed_get_the_next_cheapest_one(scene: Scene, proxy: Proxy) -> None:
     broken, sound = scene.driver("gpu"), scene.driver("nic")
     scene.open_pool(faults={"unpublished": broken})
-    scene.world.create(objects.device_class(scene.world.named("any"), f"device.driver in ['{broken}', '{sound}']"))
+    scene.world.create(manifests.device_class(scene.world.named("any"), f"device.driver in ['{broken}', '{sound}']"))
     cheap = scene.machine("cheap", scene.group("gpu", 4))
     scene.machine("dear", scene.group("nic", 4), price=9)
     before = len(proxy.writes(CREATE))
-    scene.pod("train", objects.request("any", scene.world.named("any")))
+    scene.pod("train", manifests.request("any", scene.world.named("any")))
 
     (node,) = scene.runs("train")
     assert {driver for driver, _ in scene.published(node)} == {sound}
@@ -107,9 +107,9 @@ def test_a_claim_that_is_held_without_a_consumer_frees_nothing(scene: Scene) -> 
     scene.machine("gpus", scene.group("gpu", 2))
     scene.pod("first", scene.wants("gpu"))
     (node,) = scene.runs("first")
-    scene.world.create(objects.claim("held", scene.wants("gpu")))
+    scene.world.create(manifests.claim("held", scene.wants("gpu")))
     device = {"request": "gpu", "driver": scene.driver("gpu"), "pool": node, "device": free_device(scene, "first")}
-    scene.world.allocate("held", objects.allocation(node, device))
+    scene.world.allocate("held", manifests.allocation(node, device))
     scene.pod("second", scene.wants("gpu", 1))
 
     (other,) = scene.runs("second")

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.machines import TYPES
 from dra_cluster.planning import types_of
 from dra_cluster.scene import Scene
@@ -101,10 +101,12 @@ def test_a_node_is_made_in_the_zone_of_a_device_that_only_that_zone_reaches(scen
     offers = [{"zone": "a", "price": "1"}, {"zone": "b", "price": "9"}]
     scene.api.patch(path_of(TYPES, name), {"spec": {"offerings": offers}})
     zone = {"nodeSelectorTerms": [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["b"]}]}]}
-    pool = objects.pool(scene.world.named("net"))
+    pool = manifests.pool(scene.world.named("net"))
     devices = [{"name": "link"}]
     scene.world.create(
-        objects.resource_slice(pool["name"], driver=scene.driver("nic"), pool=pool, devices=devices, nodeSelector=zone)
+        manifests.resource_slice(
+            pool["name"], driver=scene.driver("nic"), pool=pool, devices=devices, nodeSelector=zone
+        )
     )
     scene.pod("train", scene.wants("nic"))
     scene.pod("next", scene.wants("nic"))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.machines import POOLS, TYPES
 from dra_cluster.scene import Scene
 from dra_cluster.whole import Whole
@@ -33,7 +33,7 @@ def test_a_node_is_made_where_the_pod_requires_it_and_what_it_only_prefers_is_gi
     name = scene.machine("gpus", scene.group("gpu", 1))
     offers = [{"zone": zone, "price": str(price)} for price, zone in enumerate("abc", start=1)]
     scene.api.patch(path_of(TYPES, name), {"spec": {"offerings": offers}})
-    scene.world.create(objects.template("gpus", scene.wants("gpu")))
+    scene.world.create(manifests.template("gpus", scene.wants("gpu")))
     required = {"nodeSelectorTerms": [in_zone("b", "c")]}
     for pod, zone in (("kept", "c"), ("given-up", "a")):
         rather = [{"weight": 1, "preference": in_zone(zone)}]
@@ -41,7 +41,7 @@ def test_a_node_is_made_where_the_pod_requires_it_and_what_it_only_prefers_is_gi
             "requiredDuringSchedulingIgnoredDuringExecution": required,
             "preferredDuringSchedulingIgnoredDuringExecution": rather,
         }
-        scene.world.pod(pod, objects.from_template("devices", "gpus"), affinity={"nodeAffinity": terms})
+        scene.world.pod(pod, manifests.from_template("devices", "gpus"), affinity={"nodeAffinity": terms})
 
     nodes = scene.runs("kept", "given-up")
 
@@ -55,9 +55,9 @@ def test_a_node_with_the_taints_of_its_pool_is_made_for_who_tolerates_them(scene
     scene.machine("gpus", scene.group("gpu", 2))
     scene.pod("stranger", scene.wants("gpu"))
     scene.world.pending("stranger", "untolerated taint example.com/ours")
-    scene.world.create(objects.template("gpus", scene.wants("gpu")))
+    scene.world.create(manifests.template("gpus", scene.wants("gpu")))
     tolerations = [{"key": "example.com/ours", "operator": "Exists"}]
-    scene.world.pod("member", objects.from_template("devices", "gpus"), tolerations=tolerations)
+    scene.world.pod("member", manifests.from_template("devices", "gpus"), tolerations=tolerations)
 
     (node,) = scene.runs("member")
 

@@ -2,9 +2,9 @@
 
 from collections import Counter
 
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import from_template
 from dra_cluster.faults import Decisive
-from dra_cluster.objects import from_template
 from dra_cluster.planning import nominated
 from dra_cluster.proxy import Proxy
 from dra_cluster.scene import Scene
@@ -15,7 +15,7 @@ from dra_cluster.witness import leftovers
 def test_sixteen_pods_that_need_a_node_each_get_sixteen(scene: Scene) -> None:
     scene.open_pool()
     scene.machine("rack", scene.group("gpu", 4), scene.group("nic", 1, "channel"))
-    scene.world.create(objects.template("tray", scene.wants("gpu", 4), scene.wants("nic")))
+    scene.world.create(manifests.template("tray", scene.wants("gpu", 4), scene.wants("nic")))
     names = [f"p{number}" for number in range(16)]
     for name in names:
         scene.world.pod(name, from_template("devices", "tray"))
@@ -26,7 +26,7 @@ def test_sixteen_pods_that_need_a_node_each_get_sixteen(scene: Scene) -> None:
 def test_sixteen_pods_that_need_half_a_node_get_eight(scene: Scene) -> None:
     scene.open_pool()
     scene.machine("big", scene.group("gpu", 8))
-    scene.world.create(objects.template("half", scene.wants("gpu", 4)))
+    scene.world.create(manifests.template("half", scene.wants("gpu", 4)))
     names = [f"p{number}" for number in range(16)]
     for name in names:
         scene.world.pod(name, from_template("devices", "half"))
@@ -55,7 +55,7 @@ def test_many_nodes_at_once_take_one_plan_and_so_many_writes_for_each_pod_and_no
 ) -> None:
     scene.open_pool()
     scene.machine("gpus", scene.group("gpu", EACH))
-    scene.world.create(objects.template("one", scene.wants("gpu")))
+    scene.world.create(manifests.template("one", scene.wants("gpu")))
     names = [f"p{number}" for number in range(NODES * EACH)]
     whole["scheduler"].kill()
     for name in names:

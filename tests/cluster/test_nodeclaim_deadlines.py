@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.faults import Hold, Match
 from dra_cluster.machines import DRIVERS_TAINT, TYPES, Machines
 from dra_cluster.operators import Operators, RunningOperator
@@ -93,10 +93,10 @@ def test_beside_karpenter_only_the_startup_taint_is_ours(
     name = machines.up("n", machines.world.driver, group="karpenter.test", taints=[DRIVERS_TAINT])
     own = machines.up("own", machines.world.driver, taints=[DRIVERS_TAINT])
     before = machines.get(name)
-    machines.world.publish(own, objects.numbered(2))
+    machines.world.publish(own, manifests.numbered(2))
     machines.world.mirror.until(lambda: DRIVERS_TAINT["key"] not in machines.taints(own), "the taint to go")
     assert DRIVERS_TAINT["key"] in machines.taints(name)
-    machines.world.publish(name, objects.numbered(2))
+    machines.world.publish(name, manifests.numbered(2))
     machines.world.mirror.until(lambda: DRIVERS_TAINT["key"] not in machines.taints(name), "the taint to go")
     operator.kill()
 

@@ -2,7 +2,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.faults import Action, Hold, Match, answer, answer_after_applying, reset, reset_after_applying
 from dra_cluster.machines import NODE_CLAIMS, POOLS, TYPES, Machines
 from dra_cluster.mirror import PODS
@@ -30,13 +30,13 @@ def run_through(machines: Machines) -> str:
     """Begins a life, up to a node whose driver has published, and returns its name."""
     machines.instance_type()
     name = machines.up("n", machines.world.driver)
-    machines.world.publish(name, objects.numbered(2))
+    machines.world.publish(name, manifests.numbered(2))
     return name
 
 
 def put_pod(world: World, name: str, node: str, **metadata: Json) -> None:
     """Has a pod run on a node. Of one that does not run yet no budget would be asked."""
-    pod = objects.pod(name)
+    pod = manifests.pod(name)
     pod["metadata"] |= metadata
     pod["spec"] |= {"nodeName": node, "schedulerName": "somebody"}
     world.create(pod)
@@ -76,7 +76,7 @@ def test_a_node_opens_step_by_step_in_the_order_of_the_checks(machines: Machines
     machines.until(name, "Initialized", "Unknown", "ResourceNotRegistered", "rdma/hca")
     world.patch_status(NODES, name, {"allocatable": {"rdma/hca": "8"}})
     machines.until(name, "Initialized", "Unknown", "DRADriverPoolsNotPublished", world.driver)
-    world.publish(name, objects.numbered(2))
+    world.publish(name, manifests.numbered(2))
 
     machines.until(name, "Ready", "True")
     assert machines.is_open(name)

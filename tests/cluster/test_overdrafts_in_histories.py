@@ -2,7 +2,7 @@
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.accounts import overdrafts
 from dra_controlplane.client import Json
 
@@ -15,17 +15,17 @@ PARTS: list[Json] = [
 
 
 def slices() -> list[Json]:
-    pool = objects.pool("p", count=2)
-    body = objects.resource_slice("devices", driver=DRIVER, pool=pool, devices=[SHARED, *PARTS], allNodes=True)
-    sets = objects.resource_slice("sets", driver=DRIVER, pool=pool, devices=(), allNodes=True)
+    pool = manifests.pool("p", count=2)
+    body = manifests.resource_slice("devices", driver=DRIVER, pool=pool, devices=[SHARED, *PARTS], allNodes=True)
+    sets = manifests.resource_slice("sets", driver=DRIVER, pool=pool, devices=(), allNodes=True)
     sets["spec"]["sharedCounters"] = [{"name": "all", "counters": {"slices": {"value": "1"}}}]
     return [body, sets]
 
 
 def held(uid: str, device: str, **rest: object) -> tuple[str, Json]:
     """The event by which a claim comes to have a device."""
-    result = {**objects.result("gpu", driver=DRIVER, pool_name="p", device_name=device), **rest}
-    return "MODIFIED", {"metadata": {"uid": uid}, "status": {"allocation": objects.allocation("n1", result)}}
+    result = {**manifests.result("gpu", driver=DRIVER, pool_name="p", device_name=device), **rest}
+    return "MODIFIED", {"metadata": {"uid": uid}, "status": {"allocation": manifests.allocation("n1", result)}}
 
 
 def share(uid: str, number: str, amount: str) -> tuple[str, Json]:

@@ -1,10 +1,10 @@
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import from_claim, from_template, numbered, request
 from dra_cluster.binds import DECISION
 from dra_cluster.faults import Hold, Match
 from dra_cluster.mirror import PODS
-from dra_cluster.objects import from_claim, from_template, numbered, request
 from dra_cluster.operators import RunningOperator
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import SLICES, World, devices
@@ -73,7 +73,7 @@ def forty(world: World) -> str:
 def test_thirty_two_devices_fit_in_a_claim(world: World, counts: tuple[int, ...], total: int) -> None:
     node = forty(world)
     gpu = world.gpu_class()
-    world.create(objects.claim("many", *(request(f"r{count}", gpu, count=count) for count in counts)))
+    world.create(manifests.claim("many", *(request(f"r{count}", gpu, count=count) for count in counts)))
     world.pod("big", from_claim("gpu", "many"))
 
     assert world.bound("big") == node
@@ -84,7 +84,7 @@ def test_thirty_two_devices_fit_in_a_claim(world: World, counts: tuple[int, ...]
 def test_thirty_three_devices_never_fit_in_a_claim(world: World, counts: tuple[int, ...]) -> None:
     forty(world)
     gpu = world.gpu_class()
-    world.create(objects.claim("many", *(request(f"r{count}", gpu, count=count) for count in counts)))
+    world.create(manifests.claim("many", *(request(f"r{count}", gpu, count=count) for count in counts)))
     world.pod("big", from_claim("gpu", "many"))
 
     world.pending("big", "many", "32")
@@ -93,12 +93,12 @@ def test_thirty_three_devices_never_fit_in_a_claim(world: World, counts: tuple[i
 @pytest.mark.parametrize("extra", [2, 3])
 def test_all_counts_towards_the_thirty_two(world: World, extra: int) -> None:
     node = world.node("n1")
-    world.publish(node, [objects.device(f"gpu-{n}", kind="big" if n < 30 else "small") for n in range(40)])
+    world.publish(node, [manifests.device(f"gpu-{n}", kind="big" if n < 30 else "small") for n in range(40)])
     gpu = world.gpu_class()
     kind = f"device.attributes['{world.driver}'].kind"
     every = request("every", gpu, f"{kind} == 'big'", **ALL)
     some = request("some", gpu, f"{kind} == 'small'", count=extra)
-    world.create(objects.claim("many", every, some))
+    world.create(manifests.claim("many", every, some))
     world.pod("big", from_claim("gpu", "many"))
 
     if extra == 2:
@@ -125,7 +125,7 @@ def test_an_extended_resource_of_more_than_thirty_two_is_refused(world: World) -
 
 def republish(world: World, node: str, before: str, device_names: list[str], *, generation: int = 2) -> Json:
     """Publishes a new state of a node's pool in two steps, as drivers do, and returns the slice that went last."""
-    world.publish(node, [objects.device(name) for name in device_names], generation=generation)
+    world.publish(node, [manifests.device(name) for name in device_names], generation=generation)
     return world.api.delete(SLICES, before)
 
 
@@ -136,7 +136,7 @@ class Decision:
         self.node = world.node("n1")
         self._world = world
         self._binder = binder
-        self._piece = world.publish(self.node, [objects.device("gpu-3")], generation=generation)
+        self._piece = world.publish(self.node, [manifests.device("gpu-3")], generation=generation)
         self._hold = Hold()
         world.gpu_template(world.gpu_class())
         proxy.disturb(DECISION, self._hold.before())
@@ -180,7 +180,7 @@ def test_a_pool_that_begins_to_count_anew_is_a_pool_like_any_other(
 
 def test_a_bind_whose_claim_is_written_goes_on_without_its_device(world: World, proxy: Proxy) -> None:
     node = world.node("n1")
-    piece = world.publish(node, [objects.device("gpu-3")])
+    piece = world.publish(node, [manifests.device("gpu-3")])
     world.gpu_template(world.gpu_class())
     hold = Hold()
     proxy.disturb(Match(method="POST", path="/pods/trainer/binding"), hold.before())
@@ -196,7 +196,7 @@ def test_a_bind_whose_claim_is_written_goes_on_without_its_device(world: World, 
 
 def test_a_device_stays_taken_while_a_claim_names_it_published_or_not(world: World, scheduler: RunningOperator) -> None:
     node = world.node("n1")
-    piece = world.publish(node, [objects.device("gpu-3")])
+    piece = world.publish(node, [manifests.device("gpu-3")])
     world.gpu_template(world.gpu_class())
     world.pod("trainer", from_template("gpu", "gpus"))
     world.bound("trainer")

@@ -1,8 +1,8 @@
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import request
 from dra_cluster.binds import POD, WRITES, begin_bind
 from dra_cluster.faults import answer
 from dra_cluster.mirror import CLAIMS, PODS
-from dra_cluster.objects import request
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World
 from dra_controlplane.client import ApiError, Json, path_of
@@ -32,7 +32,7 @@ def is_refused(world: World, body: Json) -> bool:
 
 
 def test_an_undone_bind_is_charged_once(world: World, proxy: Proxy) -> None:
-    limit(world, f"requests.{world.resource}", 2, objects.pod("probe", limits={world.resource: 3}))
+    limit(world, f"requests.{world.resource}", 2, manifests.pod("probe", limits={world.resource: 3}))
     with proxy.disturbed(WRITES["bind"], answer(403)):
         begin_bind(world)
         world.failed(POD)
@@ -43,7 +43,7 @@ def test_an_undone_bind_is_charged_once(world: World, proxy: Proxy) -> None:
 
 def test_a_special_claim_that_quota_forbids_is_explained(world: World) -> None:
     gpu = f"{world.named('gpu')}.example.com"
-    limit(world, f"{gpu}.deviceclass.resource.k8s.io/devices", 1, objects.claim("probe", request("r", gpu, count=2)))
+    limit(world, f"{gpu}.deviceclass.resource.k8s.io/devices", 1, manifests.claim("probe", request("r", gpu, count=2)))
     begin_bind(world)
 
     world.pending(POD, "exceeded quota")

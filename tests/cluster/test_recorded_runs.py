@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.binds import DECISION, assert_bound_once, begin_bind
 from dra_cluster.faults import Hold, Match, answer
 from dra_cluster.operators import Operators, RunningOperator
@@ -71,9 +71,9 @@ def test_a_decision_that_cannot_be_written_for_some_time(
 
 def test_a_node_claim_that_is_refused_at_first(planning: Planning, proxy: Proxy, recorded: Recorded) -> None:
     planning.instance_type("gpus", gpu=8)
-    planning.world.create(objects.claim("one", objects.request("gpu", planning.driver("gpu"))))
+    planning.world.create(manifests.claim("one", manifests.request("gpu", planning.driver("gpu"))))
     with proxy.disturbed(CREATE, answer(403)):
-        planning.world.pod("a", objects.from_claim("gpu", "one"))
+        planning.world.pod("a", manifests.from_claim("gpu", "one"))
         planning.world.mirror.until(lambda: "Refused" in recorded.results(), "a refusal")
     planning.waits("a")
 

@@ -2,7 +2,7 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.faults import Match
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World
@@ -72,7 +72,7 @@ def test_a_pod_that_nobody_may_bind_neither_blocks_others_nor_floods_the_server(
         world.pod("hopeless", limits={world.resource: 1})
         world.told("hopeless", "BindFailed", REASON)
 
-        world.pod("hopeful", objects.from_template("gpu", "gpus"))
+        world.pod("hopeful", manifests.from_template("gpu", "gpus"))
         world.bound("hopeful")
 
         assert REASON in world.failed("hopeless")["status"]["reason"]

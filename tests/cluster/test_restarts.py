@@ -1,9 +1,9 @@
 import pytest
 
+from dra_builders.manifests import from_template
 from dra_cluster.binds import DECISION, assert_bound_once, begin_bind
 from dra_cluster.faults import Hold, Match
 from dra_cluster.mirror import BIND_REQUESTS, PODS
-from dra_cluster.objects import from_template
 from dra_cluster.operators import RunningOperator, run_all
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World, devices

@@ -1,5 +1,5 @@
-from dra_cluster import objects
-from dra_cluster.objects import HOSTNAME, from_claim, from_template, numbered
+from dra_builders import manifests
+from dra_builders.manifests import HOSTNAME, from_claim, from_template, numbered
 from dra_cluster.operators import RunningOperator
 from dra_cluster.world import World, consumers, devices
 
@@ -17,8 +17,8 @@ def preferring(node: str) -> dict[str, object]:
 def published_for(world: World, devices_for: dict[str, object], *, pool: str = "fabric", count: int = 1) -> None:
     """Devices that more than one node can use."""
     name = world.named(pool)
-    piece = objects.resource_slice(
-        name, driver=world.driver, pool=objects.pool(name), devices=numbered(count), **devices_for
+    piece = manifests.resource_slice(
+        name, driver=world.driver, pool=manifests.pool(name), devices=numbered(count), **devices_for
     )
     world.create(piece)
 
@@ -108,7 +108,7 @@ def test_claims_that_are_in_two_zones_cannot_meet_in_one_pod(world: World) -> No
 
 def test_a_device_that_may_be_shared_serves_two_claims(world: World) -> None:
     node = world.node("n1")
-    world.publish(node, [{**objects.device("gpu-0"), "allowMultipleAllocations": True}])
+    world.publish(node, [{**manifests.device("gpu-0"), "allowMultipleAllocations": True}])
     world.gpu_template(world.gpu_class())
     for name in ("a", "b"):
         world.pod(name, from_template("gpu", "gpus"))

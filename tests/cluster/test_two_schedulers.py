@@ -1,6 +1,6 @@
-from dra_cluster import objects
+from dra_builders import manifests
+from dra_builders.manifests import from_template
 from dra_cluster.mirror import PODS
-from dra_cluster.objects import from_template
 from dra_cluster.witness import Witness
 from dra_cluster.world import World, devices
 
@@ -58,7 +58,7 @@ def test_devices_of_another_schedulers_pods_are_taken(contest: World) -> None:
     contest.gpu_template(gpu)
     contest.pod("theirs", from_template("gpu", "gpus"), schedulerName="default-scheduler")
     contest.bound("theirs")
-    contest.create(objects.template("two", objects.request("gpu", gpu, count=2)))
+    contest.create(manifests.template("two", manifests.request("gpu", gpu, count=2)))
     contest.pod("greedy", from_template("gpu", "two"))
     contest.pod("modest", from_template("gpu", "gpus"))
 

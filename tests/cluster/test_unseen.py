@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.faults import Match, passing
 from dra_cluster.kwok import Kwok
 from dra_cluster.machines import NODE_CLAIMS, TYPES, Machines
@@ -59,7 +59,7 @@ def test_a_node_whose_slices_are_seen_late_is_not_given_up(
 ) -> None:
     machines.instance_type()
     with unseen(proxy, "resourceslices", r"\?fieldSelector"):
-        machines.world.publish(machines.world.named("n"), objects.numbered(2))
+        machines.world.publish(machines.world.named("n"), manifests.numbered(2))
         name = machines.up("n", machines.world.driver)
 
     machines.until(name, "Ready", "True")
@@ -70,7 +70,7 @@ def test_a_pod_that_is_seen_late_leaves_before_its_machine(machines: Machines, p
     machines.instance_type()
     name = machines.up("n")
     machines.until(name, "Ready", "True")
-    pod = objects.pod("worker", nodeName=name, schedulerName="somebody")
+    pod = manifests.pod("worker", nodeName=name, schedulerName="somebody")
     with unseen(proxy, "pods", r"\?fieldSelector"):
         machines.world.create(pod)
         machines.api.delete(NODE_CLAIMS, name)

@@ -1,6 +1,6 @@
 import pytest
 
-from dra_cluster import objects
+from dra_builders import manifests
 from dra_cluster.faults import Hold, Match
 from dra_cluster.kwok import Kwok
 from dra_cluster.machines import NODE_CLAIMS, TYPE_LABEL, Machines
@@ -18,9 +18,9 @@ WAITS = Match(method="PATCH", path=r"/pods/a/status$", body="waits for NodeClaim
 
 def shared(planning: Planning, name: str, count: int = 1) -> Json:
     """A claim that several pods use, as an entry of a pod."""
-    request = objects.request("gpu", planning.driver("gpu"), count=count)
-    planning.world.create(objects.claim(name, request))
-    return objects.from_claim("gpu", name)
+    request = manifests.request("gpu", planning.driver("gpu"), count=count)
+    planning.world.create(manifests.claim(name, request))
+    return manifests.from_claim("gpu", name)
 
 
 def pod_with(planning: Planning, name: str, *claims: Json, cpu: int = 1) -> None:
@@ -33,9 +33,9 @@ def test_a_pod_gets_one_node_claim_for_the_only_type_that_serves_it(planning: Pl
     planning.instance_type("gpus", gpu=8)
     both = planning.instance_type("both", gpu=8, nic=4, price=9)
     gpu, nic = planning.driver("gpu"), planning.driver("nic")
-    wanted = (objects.request("gpu", gpu, count=4), objects.request("nic", nic, count=1))
-    world.create(objects.template("devices", *wanted))
-    world.pod("train", objects.from_template("devices", "devices"))
+    wanted = (manifests.request("gpu", gpu, count=4), manifests.request("nic", nic, count=1))
+    world.create(manifests.template("devices", *wanted))
+    world.pod("train", manifests.from_template("devices", "devices"))
 
     name = planning.waits("train")
 
@@ -84,8 +84,8 @@ def test_a_later_pod_joins_the_node_that_is_on_its_way(planning: Planning) -> No
     pod_with(planning, "a", shared(planning, "first"))
     name = planning.waits("a")
     nic = planning.driver("nic")
-    planning.world.create(objects.claim("second", objects.request("nic", nic)))
-    pod_with(planning, "b", objects.from_claim("nic", "second"))
+    planning.world.create(manifests.claim("second", manifests.request("nic", nic)))
+    pod_with(planning, "b", manifests.from_claim("nic", "second"))
 
     claim = planning.claim_of("a", "b")
 
@@ -213,9 +213,9 @@ def test_a_pod_runs_on_the_node_that_was_made_for_it(
     world = planning.world
     planning.instance_type("gpus", gpu=8)
     both = planning.instance_type("both", gpu=8, nic=4, price=9)
-    wanted = [objects.request(kind, planning.driver(kind), count=count) for kind, count in (("gpu", 4), ("nic", 1))]
-    world.create(objects.template("devices", *wanted))
-    world.pod("train", objects.from_template("devices", "devices"))
+    wanted = [manifests.request(kind, planning.driver(kind), count=count) for kind, count in (("gpu", 4), ("nic", 1))]
+    world.create(manifests.template("devices", *wanted))
+    world.pod("train", manifests.from_template("devices", "devices"))
 
     node = world.bound("train", seconds=60)
 

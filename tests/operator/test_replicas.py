@@ -2,7 +2,7 @@ from contextlib import suppress
 
 import pytest
 
-from dra_cluster.objects import from_template
+from dra_builders.manifests import from_template
 from dra_cluster.operators import Operators, RunningOperator
 from dra_cluster.world import World
 from dra_controlplane.client import ApiError, Json

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from dra_builders.manifests import from_template
 from dra_cluster.faults import Match, answer
-from dra_cluster.objects import from_template
 from dra_cluster.operators import BY_KOPF, BY_PROGRAM, Operators, RunningOperator
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World

@@ -1,10 +1,10 @@
 import pytest
 
+from dra_builders.values import GPU_DRIVER, claim_spec, devices, driver_class, request, resource_slice
 from dra_oracle.kubernetes import Kubernetes
 from dra_oracle.timing import Timed, timed, world_of
 from dra_scheduling.devices import NodePlace
 from dra_scheduling.model.claims import DeviceRequestAllocationResult
-from dra_scheduling.testing import GPU_DRIVER, claim_spec, devices, driver_class, request, resource_slice
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -1,6 +1,6 @@
 """The devices of an input, asked by selectors."""
 
-from dra_scheduling.testing import device, resource_slice
+from dra_builders.values import device, resource_slice
 from dra_simulator.check.offer import Failures, OfferedDevices
 from kube_cel import compile_selector
 

@@ -5,11 +5,7 @@ from collections.abc import Iterable
 import msgspec
 import pytest
 
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.node_selectors import Taint
-from dra_scheduling.model.slices import Device
-from dra_scheduling.testing import (
+from dra_builders.values import (
     allocated,
     claim,
     device,
@@ -21,6 +17,10 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.node_selectors import Taint
+from dra_scheduling.model.slices import Device
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.explain.explain_pod import Story, explain
 from dra_simulator.explain.explain_text import story_blocks

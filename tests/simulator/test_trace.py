@@ -4,9 +4,7 @@ import io
 import json
 from typing import Any
 
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle.allocate import schedule
-from dra_scheduling.testing import (
+from dra_builders.values import (
     claim,
     device,
     devices,
@@ -17,6 +15,8 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.trace import Trace
 

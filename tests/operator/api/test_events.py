@@ -1,12 +1,12 @@
 import pytest
 
+from dra_builders.values import node, pod
 from dra_kube.api import Json
 from dra_kube.errors import ApiError, ConflictError, MissingError, ThrottledError, UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
 from dra_operator.api.events import AT_ONCE, MAX_WAITING, PER_SECOND, EventMessage, EventType, Recorder, Regarding
-from dra_scheduling.testing import node, pod
 
 EVENTS = "/api/v1/namespaces/default/events"
 

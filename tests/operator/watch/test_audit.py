@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from aiohttp import web
 
+from dra_builders.values import pod
 from dra_kube.api import Json
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
@@ -18,7 +19,6 @@ from dra_operator.watch.intake import BadInput, Intake
 from dra_operator.watch.watches import Watches
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.testing import pod
 from dra_scheduling.wire import KubernetesObject
 
 

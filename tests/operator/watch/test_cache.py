@@ -1,10 +1,10 @@
 import msgspec
 
+from dra_builders.values import node, pod
 from dra_operating.objects import at
 from dra_operator.watch.cache import Cache, Novelty
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Node, Pod
-from dra_scheduling.testing import node, pod
 
 KEY = ObjectKey("default", "p")
 

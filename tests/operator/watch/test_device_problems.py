@@ -1,5 +1,7 @@
 import pytest
 
+from dra_builders.values import GPU_CLASS, device, device_class, devices, resource_slice
+from dra_builders.values import pool as pool_of
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
@@ -8,8 +10,6 @@ from dra_operator.api.events import Recorder
 from dra_operator.watch.device_problems import INVALID_SELECTOR, DeviceProblems
 from dra_scheduling.devices import INVALID, PoolIndex
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.testing import GPU_CLASS, device, device_class, devices, resource_slice
-from dra_scheduling.testing import pool as pool_of
 from dra_scheduling.wire import KubernetesObject
 
 PAIR = pool_of("n1", slices=2)

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from dra_builders.values import node, pod, resource_slice
 from dra_kube.api import Json
 from dra_kube.resources import Kind, Resource
 from dra_operating.api import ApiInMemory
@@ -18,7 +19,6 @@ from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.testing import node, pod, resource_slice
 from dra_scheduling.wire import KubernetesObject
 
 KEY = ObjectKey("default", "p")

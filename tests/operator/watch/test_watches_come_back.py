@@ -3,9 +3,9 @@ import time
 
 import pytest
 
+from dra_builders.manifests import from_template
 from dra_cluster.faults import Hold, Match, answer
 from dra_cluster.mirror import PODS
-from dra_cluster.objects import from_template
 from dra_cluster.operators import Operators, RunningOperator
 from dra_cluster.proxy import Proxy
 from dra_cluster.world import World

@@ -10,15 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
-from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
-from dra_scheduling.devices import NodePlace, PoolIndex
-from dra_scheduling.devices.ledger import Ledger, Source
-from dra_scheduling.model.claims import AllocationResult, ResourceClaimSpec
-from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.slices import Device, ResourceSlice
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_DRIVER,
     NIC_DRIVER,
     all_request,
@@ -29,6 +21,14 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
+from dra_scheduling.allocation.allocator import allocate
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Source
+from dra_scheduling.model.claims import AllocationResult, ResourceClaimSpec
+from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.slices import Device, ResourceSlice
 
 ROOT = "resource.kubernetes.io/root"
 NODE = "n1"

@@ -5,18 +5,7 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
-from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
-from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
-from dra_scheduling.basics.reasons import ClusterEvent, Refusal, fold
-from dra_scheduling.devices import NodePlace, PoolIndex
-from dra_scheduling.devices.ledger import Ledger, Source
-from dra_scheduling.model.claims import DeviceClaimConfiguration, DeviceRequest, ResourceClaimSpec
-from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.node_selectors import NodeSelector, Toleration
-from dra_scheduling.model.slices import Device, DeviceCounterConsumption, OpaqueDeviceConfiguration, ResourceSlice
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_DRIVER,
     NIC_DRIVER,
     all_request,
@@ -33,6 +22,17 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
+from dra_scheduling.allocation.allocator import allocate
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal, fold
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger, Source
+from dra_scheduling.model.claims import DeviceClaimConfiguration, DeviceRequest, ResourceClaimSpec
+from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.node_selectors import NodeSelector, Toleration
+from dra_scheduling.model.slices import Device, DeviceCounterConsumption, OpaqueDeviceConfiguration, ResourceSlice
 
 N1 = NodePlace("n1", {"zone": "a"})
 N2 = NodePlace("n2", {"zone": "b"})

@@ -3,6 +3,18 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_builders.values import (
+    GPU_DRIVER,
+    all_request,
+    claim_spec,
+    device,
+    device_class,
+    driver_class,
+    match_attribute,
+    quantities,
+    request,
+    resource_slice,
+)
 from dra_scheduling.allocation.allocation_outcomes import Allocated, Chosen, Impossible
 from dra_scheduling.allocation.allocator import allocate, fulfil, survey
 from dra_scheduling.allocation.claim_query import ClaimQuery
@@ -20,18 +32,6 @@ from dra_scheduling.model.slices import (
     DeviceCapacity,
     DeviceCounterConsumption,
     ResourceSlice,
-)
-from dra_scheduling.testing import (
-    GPU_DRIVER,
-    all_request,
-    claim_spec,
-    device,
-    device_class,
-    driver_class,
-    match_attribute,
-    quantities,
-    request,
-    resource_slice,
 )
 from kube_cel.quantity import Quantity
 

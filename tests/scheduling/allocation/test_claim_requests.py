@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_builders.values import GPU_CLASS, all_request, claim_spec, device_class, match_attribute, request
 from dra_scheduling.allocation.claim_requests import (
     Alternative,
     ConstraintKind,
@@ -24,7 +25,6 @@ from dra_scheduling.model.claims import (
 )
 from dra_scheduling.model.node_selectors import Toleration
 from dra_scheduling.model.slices import DeviceSelector, OpaqueDeviceConfiguration
-from dra_scheduling.testing import GPU_CLASS, all_request, claim_spec, device_class, match_attribute, request
 from kube_cel.quantity import Quantity
 
 OPAQUE_A = OpaqueDeviceConfiguration(driver="a.example", parameters={"kind": "a"})

@@ -3,6 +3,16 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_builders.values import (
+    GPU_DRIVER,
+    all_request,
+    claim_spec,
+    device,
+    driver_class,
+    match_attribute,
+    request,
+    resource_slice,
+)
 from dra_scheduling.allocation.allocation_outcomes import Allocated
 from dra_scheduling.allocation.allocator import fulfil
 from dra_scheduling.allocation.claim_query import ClaimQuery
@@ -13,16 +23,6 @@ from dra_scheduling.devices.ledger import Ledger, Source
 from dra_scheduling.model.claims import ResourceClaimSpec
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.slices import Counter, CounterSet, Device, DeviceCounterConsumption
-from dra_scheduling.testing import (
-    GPU_DRIVER,
-    all_request,
-    claim_spec,
-    device,
-    driver_class,
-    match_attribute,
-    request,
-    resource_slice,
-)
 from kube_cel.quantity import Quantity
 
 ROOT = "example.com/root"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dra_builders.values import GPU_DRIVER, cel, claim_spec, device, device_class, pool, resource_slice
 from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.allocation.allocator import allocate, fulfil
 from dra_scheduling.allocation.claim_query import ClaimQuery
@@ -39,7 +40,6 @@ from dra_scheduling.model.slices import (
     DeviceCounterConsumption,
     ResourceSlice,
 )
-from dra_scheduling.testing import GPU_DRIVER, cel, claim_spec, device, device_class, pool, resource_slice
 from kube_cel.quantity import NANO_PER_UNIT, Quantity
 
 FEATURES = Features.of(dict.fromkeys((LIST_ATTRIBUTES, DERIVED_ATTRIBUTES, COMPATIBILITY_GROUPS), True))

@@ -1,11 +1,11 @@
 import pytest
 
+from dra_builders.values import GPU_DRIVER, all_request, claim_spec, device, driver_class, pool, resource_slice
 from dra_scheduling.allocation.allocation_outcomes import Allocated, Impossible
 from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
 from dra_scheduling.devices import NodePlace, PoolIndex
 from dra_scheduling.devices.ledger import Ledger
-from dra_scheduling.testing import GPU_DRIVER, all_request, claim_spec, device, driver_class, pool, resource_slice
 
 N1 = NodePlace("n1", {})
 SIZE = 'device.attributes["gpu.example.com"].size'

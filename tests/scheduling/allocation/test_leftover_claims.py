@@ -1,13 +1,13 @@
 import msgspec
 import pytest
 
+from dra_builders.values import allocated, claim, pod, request
 from dra_scheduling.allocation.pod_claims import leftover_refusal
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.claims import EXTENDED_CLAIM_ANNOTATION, ResourceClaim
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.testing import allocated, claim, pod, request
 
 TRAINER = pod("trainer-0")
 UID = TRAINER.metadata.uid

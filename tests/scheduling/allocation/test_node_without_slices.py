@@ -4,16 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dra_scheduling.allocation.allocation_outcomes import Allocated, Impossible
-from dra_scheduling.allocation.allocator import allocate, fulfil, known_answer, survey
-from dra_scheduling.allocation.claim_query import ClaimQuery
-from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
-from dra_scheduling.basics.reasons import fold
-from dra_scheduling.devices import NodePlace, PoolIndex
-from dra_scheduling.devices.ledger import Ledger
-from dra_scheduling.model.claims import DeviceRequest
-from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_CLASS,
     GPU_DRIVER,
     NIC_DRIVER,
@@ -25,6 +16,15 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Impossible
+from dra_scheduling.allocation.allocator import allocate, fulfil, known_answer, survey
+from dra_scheduling.allocation.claim_query import ClaimQuery
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.basics.reasons import fold
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger
+from dra_scheduling.model.claims import DeviceRequest
+from dra_scheduling.model.slices import ResourceSlice
 
 NO_MATCH = f'claim "c" request "gpu" (class {GPU_CLASS}): no device matches'
 NOTHING_PUBLISHED = f"{NO_MATCH}, the node has published no ResourceSlices"

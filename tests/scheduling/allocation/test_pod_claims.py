@@ -3,6 +3,7 @@ from collections.abc import Callable, Collection
 import msgspec
 import pytest
 
+from dra_builders.values import allocated, claim, labelled, on_node, pod, request, reserved_for, templated_pod
 from dra_scheduling.allocation.pod_claims import ResolvedClaims, reach_refusal, resolve
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.fit.rules import BareNode
@@ -18,7 +19,6 @@ from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pod_claim_names import claim_key
 from dra_scheduling.model.pods import Node, Pod, PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus
-from dra_scheduling.testing import allocated, claim, labelled, on_node, pod, request, reserved_for, templated_pod
 
 GPU = DeviceID("gpu.example.com", "n1", "gpu-0")
 SHARED = pod("p", claims={"gpu": "shared"})

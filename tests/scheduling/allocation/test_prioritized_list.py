@@ -5,15 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.allocation.allocation_outcomes import Allocated, Impossible
-from dra_scheduling.allocation.allocator import allocate
-from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
-from dra_scheduling.allocation.conflict_core import core
-from dra_scheduling.allocation.prioritized_list import AlternativeOrder, Clash
-from dra_scheduling.devices import NodePlace, PoolIndex
-from dra_scheduling.devices.ledger import Ledger
-from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_CLASS,
     GPU_DRIVER,
     cel,
@@ -25,6 +17,14 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.allocation.allocation_outcomes import Allocated, Impossible
+from dra_scheduling.allocation.allocator import allocate
+from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
+from dra_scheduling.allocation.conflict_core import core
+from dra_scheduling.allocation.prioritized_list import AlternativeOrder, Clash
+from dra_scheduling.devices import NodePlace, PoolIndex
+from dra_scheduling.devices.ledger import Ledger
+from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest
 
 PATIENCE = 10_000
 ROOT = "resource.kubernetes.io/pcieRoot"

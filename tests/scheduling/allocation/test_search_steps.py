@@ -7,6 +7,17 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from dra_builders.values import (
+    GPU_DRIVER,
+    NIC_DRIVER,
+    cel,
+    claim_spec,
+    device,
+    driver_class,
+    match_attribute,
+    request,
+    resource_slice,
+)
 from dra_scheduling.allocation.allocation_outcomes import Allocated, Exhausted, Impossible
 from dra_scheduling.allocation.allocator import allocate
 from dra_scheduling.allocation.claim_requests import ParsedClaim, parse_claim
@@ -20,17 +31,6 @@ from dra_scheduling.model.slices import (
     DeviceCounterConsumption,
     ResourcePool,
     ResourceSlice,
-)
-from dra_scheduling.testing import (
-    GPU_DRIVER,
-    NIC_DRIVER,
-    cel,
-    claim_spec,
-    device,
-    driver_class,
-    match_attribute,
-    request,
-    resource_slice,
 )
 from kube_cel.quantity import Quantity
 

@@ -4,6 +4,18 @@ import random
 
 import msgspec
 
+from dra_builders.values import (
+    GPU_DRIVER,
+    claim,
+    claim_spec,
+    device,
+    driver_class,
+    match_attribute,
+    node,
+    pod,
+    request,
+    resource_slice,
+)
 from dra_scheduling.allocation.allocation_outcomes import Chosen, Exhausted, Impossible
 from dra_scheduling.allocation.allocator import survey
 from dra_scheduling.allocation.claim_query import ClaimQuery
@@ -19,18 +31,6 @@ from dra_scheduling.model.claims import DeviceRequest, DeviceSubRequest, Resourc
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.state.assignments import Assignment, OutOfBudget
-from dra_scheduling.testing import (
-    GPU_DRIVER,
-    claim,
-    claim_spec,
-    device,
-    driver_class,
-    match_attribute,
-    node,
-    pod,
-    request,
-    resource_slice,
-)
 
 N1 = NodePlace("n1", {})
 GPUS = driver_class(GPU_DRIVER)

@@ -2,10 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_builders.values import container, pod, quantities
 from dra_scheduling.basics.pod_requests import container_requests, pod_requests
 from dra_scheduling.basics.resources import Resources
 from dra_scheduling.model.pods import Container, Pod, PodSpec, ResourceRequirements
-from dra_scheduling.testing import container, pod, quantities
 
 GPU = "example.com/gpu"
 MI = 2**20

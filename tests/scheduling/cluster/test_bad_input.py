@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_builders.values import claim, devices, driver_class, node, pod, request, resource_slice
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import claim, devices, driver_class, node, pod, request, resource_slice
 from dra_scheduling.wire import KubernetesObject
 from dra_scheduling.wire.objects import InvalidObjectError, read
 

@@ -1,5 +1,18 @@
 import msgspec
 
+from dra_builders.values import (
+    GPU_DRIVER,
+    allocated,
+    claim,
+    container,
+    devices,
+    driver_class,
+    node,
+    on_node,
+    pod,
+    request,
+    resource_slice,
+)
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import bind_request, schedule
@@ -14,19 +27,6 @@ from dra_scheduling.model.claims import (
 from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.pods import Node, Pod, PodStatus
 from dra_scheduling.state.assignments import Assignment, Unschedulable
-from dra_scheduling.testing import (
-    GPU_DRIVER,
-    allocated,
-    claim,
-    container,
-    devices,
-    driver_class,
-    node,
-    on_node,
-    pod,
-    request,
-    resource_slice,
-)
 from dra_scheduling.wire import KubernetesObject
 
 RESOURCE = "example.com/gpu"

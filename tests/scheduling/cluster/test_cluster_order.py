@@ -6,12 +6,12 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_builders.values import container, devices, driver_class, node, pod, resource_slice
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import bind_request, schedule
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequestStatus
 from dra_scheduling.model.pods import PodStatus
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import container, devices, driver_class, node, pod, resource_slice
 from dra_scheduling.wire import KubernetesObject, key_of
 
 RESOURCE = "example.com/gpu"

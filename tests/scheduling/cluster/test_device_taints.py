@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from dra_builders.values import claim, device, devices, driver_class, node, pod, request, resource_slice
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.model.base import ObjectMeta
@@ -9,7 +10,6 @@ from dra_scheduling.model.claims import DeviceRequest
 from dra_scheduling.model.device_taint_rules import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
 from dra_scheduling.model.node_selectors import Taint, Toleration
 from dra_scheduling.state.assignments import Assignment, Outcome
-from dra_scheduling.testing import claim, device, devices, driver_class, node, pod, request, resource_slice
 from dra_scheduling.wire import KubernetesObject
 
 BROKEN = Taint(key="example.com/broken", value="fan", effect="NoExecute")

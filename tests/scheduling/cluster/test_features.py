@@ -3,18 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from dra_scheduling.basics.reasons import ClusterEvent
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle.allocate import bind_request, schedule
-from dra_scheduling.model.base import ObjectMeta
-from dra_scheduling.model.claims import AllocationResult, CapacityRequirements, DeviceRequest, ResourceClaim
-from dra_scheduling.model.device_taint_rules import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
-from dra_scheduling.model.ids import DeviceID, ObjectKey
-from dra_scheduling.model.namespaces import ADMIN_ACCESS_LABEL, Namespace
-from dra_scheduling.model.node_selectors import Taint
-from dra_scheduling.model.slices import Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSlice
-from dra_scheduling.state.assignments import Assignment, Unschedulable
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_DRIVER,
     allocated,
     claim,
@@ -27,6 +16,17 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.basics.reasons import ClusterEvent
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle.allocate import bind_request, schedule
+from dra_scheduling.model.base import ObjectMeta
+from dra_scheduling.model.claims import AllocationResult, CapacityRequirements, DeviceRequest, ResourceClaim
+from dra_scheduling.model.device_taint_rules import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector
+from dra_scheduling.model.ids import DeviceID, ObjectKey
+from dra_scheduling.model.namespaces import ADMIN_ACCESS_LABEL, Namespace
+from dra_scheduling.model.node_selectors import Taint
+from dra_scheduling.model.slices import Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSlice
+from dra_scheduling.state.assignments import Assignment, Unschedulable
 from dra_scheduling.wire import KubernetesObject
 from kube_cel.quantity import Quantity
 

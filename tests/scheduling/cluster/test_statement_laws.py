@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from dra_builders.values import allocated, claim, device, driver_class, pod, pool, request
+from dra_builders.values import resource_slice as slice_of
 from dra_cases.fleet import NIC, Fleet, device_class, share_of, shared_device
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.statement import EvictedAs, Statement
@@ -17,8 +19,6 @@ from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import Counter, CounterSet, Device, DeviceCounterConsumption, ResourceSlice
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import allocated, claim, device, driver_class, pod, pool, request
-from dra_scheduling.testing import resource_slice as slice_of
 from kube_cel.quantity import Quantity
 
 PARTS = "parts.example.com"

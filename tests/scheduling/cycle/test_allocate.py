@@ -1,3 +1,4 @@
+from dra_builders.values import container, devices, driver_class, node, pod, resource_slice, templated_pod
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import bind_request, schedule
@@ -7,7 +8,6 @@ from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment, CycleResult, OutOfBudget, Unschedulable, Waiting
-from dra_scheduling.testing import container, devices, driver_class, node, pod, resource_slice, templated_pod
 
 RESOURCE = "example.com/gpu"
 

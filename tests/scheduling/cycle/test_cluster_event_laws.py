@@ -6,16 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle.allocate import schedule
-from dra_scheduling.cycle.queue import SchedulingQueue
-from dra_scheduling.model.base import ObjectMeta
-from dra_scheduling.model.claims import EXTENDED_CLAIM_ANNOTATION, ResourceClaim
-from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.node_selectors import Taint
-from dra_scheduling.model.pods import Pod, PodStatus
-from dra_scheduling.state.assignments import Assignment, Outcome
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_CLASS,
     GPU_DRIVER,
     all_request,
@@ -33,6 +24,15 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle.allocate import schedule
+from dra_scheduling.cycle.queue import SchedulingQueue
+from dra_scheduling.model.base import ObjectMeta
+from dra_scheduling.model.claims import EXTENDED_CLAIM_ANNOTATION, ResourceClaim
+from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.node_selectors import Taint
+from dra_scheduling.model.pods import Pod, PodStatus
+from dra_scheduling.state.assignments import Assignment, Outcome
 from dra_scheduling.wire import KubernetesObject, key_of
 
 RESOURCE = "example.com/gpu"

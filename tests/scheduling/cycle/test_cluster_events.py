@@ -3,15 +3,7 @@
 import msgspec
 import pytest
 
-from dra_scheduling.basics.reasons import ClusterEvent
-from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle.allocate import bind_request, schedule
-from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus, ResourceClaimAllocation
-from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
-from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.pods import Pod
-from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_DRIVER,
     all_request,
     allocated,
@@ -24,6 +16,14 @@ from dra_scheduling.testing import (
     request,
     resource_slice,
 )
+from dra_scheduling.basics.reasons import ClusterEvent
+from dra_scheduling.cluster import Cluster
+from dra_scheduling.cycle.allocate import bind_request, schedule
+from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus, ResourceClaimAllocation
+from dra_scheduling.model.claims import AllocationResult, ResourceClaim, ResourceClaimConsumerReference
+from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.wire import KubernetesObject
 
 FAR_AWAY = DeviceID(GPU_DRIVER, "elsewhere", "gpu-0")

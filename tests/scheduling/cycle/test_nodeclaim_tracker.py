@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
+from dra_builders.values import node
 from dra_operating.planning import World
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_scheduling.cycle.events import LeadershipChanged
 from dra_scheduling.inventory.nominations import NOMINATED_PODS, nominees_of, nominees_text
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
-from dra_scheduling.testing import node
 
 EARLIER, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:20Z"
 

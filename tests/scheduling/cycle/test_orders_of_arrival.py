@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from dra_builders.values import claim, container, devices, driver_class, node, pod, request, resource_slice
 from dra_operating.core import pause
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_scheduling.cycle.events import LeadershipChanged, ObjectChanged
@@ -12,7 +13,6 @@ from dra_scheduling.cycle.plan_batch import PlanSettings
 from dra_scheduling.cycle.scheduler import Scheduler
 from dra_scheduling.cycle.scheduler_state import SchedulerSettings
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import claim, container, devices, driver_class, node, pod, request, resource_slice
 from dra_scheduling.wire import KubernetesObject
 
 SOON = 15.0

@@ -3,6 +3,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from dra_builders.values import claim, container, driver_class, node, pod, request
 from dra_operating.core import LateAtFirst
 from dra_operating.planning import World, names, pods_of, said
 from dra_operating.supply import cpu_pod, instance_type, node_pool
@@ -14,7 +15,6 @@ from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Nominated, Unschedulable
-from dra_scheduling.testing import claim, container, driver_class, node, pod, request
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from dra_builders.values import node, quantities
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_scheduling.basics.times import time_of
 from dra_scheduling.cycle.events import LeadershipChanged, NodeClaimWrite, ObjectChanged, WriteResult
@@ -15,7 +16,6 @@ from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
 from dra_scheduling.model.pods import NodeCondition, NodeStatus
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import node, quantities
 
 BEGIN = 1_767_225_600.0
 PLANNED = BEGIN + 1.0

@@ -2,11 +2,7 @@
 
 import pytest
 
-from dra_operating.planning import World, pods_of, said
-from dra_operating.supply import instance_type, node_pool
-from dra_scheduling.cycle.provision import REPLAN_SECONDS
-from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_DRIVER,
     allocated,
     claim,
@@ -16,6 +12,10 @@ from dra_scheduling.testing import (
     resource_slice,
     templated_pod,
 )
+from dra_operating.planning import World, pods_of, said
+from dra_operating.supply import instance_type, node_pool
+from dra_scheduling.cycle.provision import REPLAN_SECONDS
+from dra_scheduling.model.ids import DeviceID
 
 HELD = allocated(claim("held", request()), DeviceID(GPU_DRIVER, "net", "gpu-0"))
 

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
+from dra_builders.values import container, node, pod
 from dra_operating.planning import POOL_LABEL, World, pods_of, said
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_scheduling.cycle.provision import OVERDUE_SECONDS
 from dra_scheduling.model.pods import NodeSpec, Pod
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import container, node, pod
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_builders.values import claim, pod, request
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cycle.queue import PROMPT_TRIES, SAFETY_NET, SchedulingQueue, backoff
 from dra_scheduling.model.pods import Pod, PodCondition
 from dra_scheduling.state.assignments import Assignment, Nominated, OutOfBudget, Unschedulable
-from dra_scheduling.testing import claim, pod, request
 
 
 def names(pods: Iterable[Pod]) -> list[str]:

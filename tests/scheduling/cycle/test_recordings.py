@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from dra_builders.values import claim, devices, driver_class, node, pod, request, resource_slice
 from dra_operating.recording import START, Chance, RecordedWorld
 from dra_operating.supply import cpu_pod
 from dra_scheduling.allocation.deadline import IsLate
@@ -11,7 +12,6 @@ from dra_scheduling.cycle.events import DecideDuration
 from dra_scheduling.cycle.record import InvalidRecordingError
 from dra_scheduling.cycle.replay import replay, with_decisions_of_now
 from dra_scheduling.model.pods import Node
-from dra_scheduling.testing import claim, devices, driver_class, node, pod, request, resource_slice
 from dra_scheduling.wire import read
 
 TURNS = 150

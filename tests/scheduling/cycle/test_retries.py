@@ -4,6 +4,16 @@ from collections import Counter
 
 import msgspec
 
+from dra_builders.values import (
+    claim,
+    devices,
+    driver_class,
+    node,
+    request,
+    reserved_for,
+    resource_slice,
+    templated_pod,
+)
 from dra_operating.core import CountingReporter, pause
 from dra_operating.supply import instance_type, node_pool
 from dra_scheduling.cycle.allocate import bind_request
@@ -20,16 +30,6 @@ from dra_scheduling.cycle.plan_batch import PlanSettings
 from dra_scheduling.cycle.scheduler import Scheduler
 from dra_scheduling.cycle.scheduler_state import SchedulerSettings
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import (
-    claim,
-    devices,
-    driver_class,
-    node,
-    request,
-    reserved_for,
-    resource_slice,
-    templated_pod,
-)
 from dra_scheduling.wire import KubernetesObject
 
 PODS = 40

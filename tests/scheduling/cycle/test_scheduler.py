@@ -1,6 +1,14 @@
 import msgspec
 import pytest
 
+from dra_builders.values import (
+    container,
+    devices,
+    driver_class,
+    node,
+    pod,
+    resource_slice,
+)
 from dra_operating.core import LateAtFirst, ToldCore
 from dra_operating.objects import at, bind_request
 from dra_scheduling.allocation.search_budget import SECONDS_PER_POD
@@ -15,14 +23,6 @@ from dra_scheduling.model.device_taint_rules import DeviceTaintRule, DeviceTaint
 from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import (
-    container,
-    devices,
-    driver_class,
-    node,
-    pod,
-    resource_slice,
-)
 
 EXTENDED = "example.com/gpu"
 

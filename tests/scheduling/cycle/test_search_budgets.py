@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
+from dra_builders.values import claim, device_class, devices, node, pod, request, resource_slice
 from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import by_clock, schedule
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment, OutOfBudget
-from dra_scheduling.testing import claim, device_class, devices, node, pod, request, resource_slice
 
 IN_TIME, LATE = 1.0, 9.0
 

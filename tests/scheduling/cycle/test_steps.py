@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_builders.values import node
 from dra_operating.planning import World, pods_of
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_scheduling.cycle.decisions import NodeClaimOrder
@@ -10,7 +11,6 @@ from dra_scheduling.cycle.events import LeadershipChanged
 from dra_scheduling.cycle.scheduler import LEAST_STEPS, Scheduler
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.testing import node
 
 PODS = 6
 

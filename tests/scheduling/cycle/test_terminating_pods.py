@@ -4,13 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from dra_operating.planning import World, said
-from dra_operating.supply import cpu_pod, instance_type, node_pool
-from dra_scheduling.cycle.terminating_pods import CHECK_SECONDS
-from dra_scheduling.model.ids import DeviceID
-from dra_scheduling.model.pods import Pod
-from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_DRIVER,
     allocated,
     claim,
@@ -24,6 +18,12 @@ from dra_scheduling.testing import (
     resource_slice,
     templated_pod,
 )
+from dra_operating.planning import World, said
+from dra_operating.supply import cpu_pod, instance_type, node_pool
+from dra_scheduling.cycle.terminating_pods import CHECK_SECONDS
+from dra_scheduling.model.ids import DeviceID
+from dra_scheduling.model.pods import Pod
+from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.wire import KubernetesObject
 
 END = "2026-01-01T00:10:00Z"

@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_builders.values import GPU_DRIVER, NIC_DRIVER, pool, resource_slice
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import NodeSlices
-from dra_scheduling.testing import GPU_DRIVER, NIC_DRIVER, pool, resource_slice
 
 NODES = ("n1", "n2")
 DRIVERS = (GPU_DRIVER, NIC_DRIVER)

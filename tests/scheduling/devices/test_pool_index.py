@@ -5,11 +5,7 @@ import itertools
 import pytest
 from msgspec.structs import replace
 
-from dra_scheduling.devices import EVERY_NODE, NO_NODE, NodePlace, PoolIndex, PoolOnNode, Reach
-from dra_scheduling.model.ids import DeviceID, PoolKey
-from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorTerm
-from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_DRIVER,
     NIC_DRIVER,
     device,
@@ -20,6 +16,10 @@ from dra_scheduling.testing import (
     pool,
     resource_slice,
 )
+from dra_scheduling.devices import EVERY_NODE, NO_NODE, NodePlace, PoolIndex, PoolOnNode, Reach
+from dra_scheduling.model.ids import DeviceID, PoolKey
+from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorTerm
+from dra_scheduling.model.slices import ResourceSlice
 
 N1 = NodePlace("n1", {"zone": "a"})
 N2 = NodePlace("n2", {"zone": "b"})

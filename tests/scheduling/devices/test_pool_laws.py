@@ -4,11 +4,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from dra_builders.values import device, labelled, per_device_slice, pool, resource_slice
 from dra_scheduling.devices import NodePlace, PoolIndex, PoolOnNode
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.node_selectors import NodeSelector
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.testing import device, labelled, per_device_slice, pool, resource_slice
 
 PLACES = (NodePlace("n1", {"zone": "a"}), NodePlace("n2", {"zone": "b"}), NodePlace("n3", {}))
 ZONE_A = labelled(zone="a")

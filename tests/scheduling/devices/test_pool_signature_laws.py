@@ -4,6 +4,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from dra_builders.values import (
+    all_request,
+    claim,
+    claim_spec,
+    container,
+    device,
+    device_class,
+    match_attribute,
+    node,
+    pod,
+    request,
+    resource_slice,
+)
 from dra_scheduling.allocation.allocation_outcomes import Allocated
 from dra_scheduling.allocation.allocator import allocate, fulfil, survey
 from dra_scheduling.allocation.claim_query import ClaimQuery
@@ -18,19 +31,6 @@ from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.model.slices import Device, ResourceSlice
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import (
-    all_request,
-    claim,
-    claim_spec,
-    container,
-    device,
-    device_class,
-    match_attribute,
-    node,
-    pod,
-    request,
-    resource_slice,
-)
 
 DRIVERS = ("gpu.example.com", "net.example.com")
 CLASSES = {

@@ -2,11 +2,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from dra_builders.values import GPU_DRIVER, AttributeValue, device, resource_slice
 from dra_scheduling.basics.features import DEFAULT_FEATURES
 from dra_scheduling.devices.cel_views import device_view
 from dra_scheduling.devices.indexed_slice import IndexedSlice
 from dra_scheduling.model.slices import Device
-from dra_scheduling.testing import GPU_DRIVER, AttributeValue, device, resource_slice
 from kube_cel import EvaluationError, Program, compile_selector
 
 OWN, OTHER = f'device.attributes["{GPU_DRIVER}"]', 'device.attributes["other.example.com"]'

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_builders.values import device_class
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.extended_resources.resource_names import implicit_name
 from dra_scheduling.model.slices import DeviceClass
-from dra_scheduling.testing import device_class
 
 GPU = "example.com/gpu"
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"

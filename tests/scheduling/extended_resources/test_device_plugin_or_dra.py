@@ -1,11 +1,11 @@
 import pytest
 
+from dra_builders.values import device_class
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.basics.resources import Resources
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.extended_resources.device_plugin_or_dra import Split, extended_names, split
 from dra_scheduling.extended_resources.resource_names import implicit_name
-from dra_scheduling.testing import device_class
 
 GPU, FPGA = "example.com/gpu", "example.com/fpga"
 WANTED = Resources({"cpu": 1000, GPU: 2, "pods": 1})

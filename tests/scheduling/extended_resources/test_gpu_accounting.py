@@ -1,7 +1,7 @@
+from dra_builders.values import container, pod
 from dra_scheduling.extended_resources.gpu_accounting import received_gpu
 from dra_scheduling.extended_resources.resource_names import implicit_name
 from dra_scheduling.model.bindrequests import ReceivedGPU
-from dra_scheduling.testing import container, pod
 
 
 def test_gpus_of_containers_that_run_together_add_up() -> None:

@@ -7,6 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_builders.values import container, device_class, pod
 from dra_scheduling.basics.pod_requests import pod_requests
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.extended_resources.class_index import ClassIndex
@@ -20,7 +21,6 @@ from dra_scheduling.extended_resources.special_claim import (
 )
 from dra_scheduling.model.claims import DeviceRequest, ExactDeviceRequest
 from dra_scheduling.model.pods import Container, ContainerExtendedResourceRequest, Pod
-from dra_scheduling.testing import container, device_class, pod
 
 GPU, NIC = "example.com/gpu", "example.com/nic"
 NAMES = {"gpu": GPU, "nic": NIC, "implicit": implicit_name("gpuc")}

@@ -1,13 +1,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_builders.values import container, device_class, node, pod
 from dra_scheduling.basics.pod_requests import pod_requests
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.extended_resources.device_plugin_or_dra import Split, split
 from dra_scheduling.fit.node_resources_fit import room_refusals
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.state.node_state import NodeState, charge_of
-from dra_scheduling.testing import container, device_class, node, pod
 
 RESOURCES = ("example.com/gpu", "example.com/nic", "example.com/fpga", "cpu")
 AMOUNTS = st.dictionaries(st.sampled_from(RESOURCES), st.integers(0, 3).map(str))

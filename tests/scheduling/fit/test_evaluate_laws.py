@@ -4,6 +4,17 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dra_builders.values import (
+    GPU_CLASS,
+    claim,
+    container,
+    devices,
+    driver_class,
+    node,
+    pod,
+    request,
+    resource_slice,
+)
 from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.pod_refusals import shape_of, usable_claims
@@ -18,17 +29,6 @@ from dra_scheduling.model.node_selectors import (
     Taint,
 )
 from dra_scheduling.model.pods import Affinity, Container, ContainerPort, NodeAffinity, Pod
-from dra_scheduling.testing import (
-    GPU_CLASS,
-    claim,
-    container,
-    devices,
-    driver_class,
-    node,
-    pod,
-    request,
-    resource_slice,
-)
 
 RESOURCE = "example.com/gpu"
 ZONE = NodeSelectorTerm(match_expressions=(NodeSelectorRequirement(key="zone", operator="In", values=("a",)),))

@@ -3,6 +3,18 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_builders.values import (
+    allocated,
+    claim,
+    container,
+    device,
+    driver_class,
+    node,
+    pod,
+    quantities,
+    request,
+    resource_slice,
+)
 from dra_scheduling.basics.features import NODE_ALLOCATABLE, Features
 from dra_scheduling.basics.pod_requests import pod_requests
 from dra_scheduling.basics.reasons import Refusal
@@ -20,18 +32,6 @@ from dra_scheduling.model.slices import (
     NodeAllocatableResource,
 )
 from dra_scheduling.state.assignments import Assignment, Unschedulable
-from dra_scheduling.testing import (
-    allocated,
-    claim,
-    container,
-    device,
-    driver_class,
-    node,
-    pod,
-    quantities,
-    request,
-    resource_slice,
-)
 from dra_scheduling.wire import KubernetesObject
 from kube_cel.quantity import Quantity
 

@@ -1,10 +1,10 @@
 import msgspec
 import pytest
 
+from dra_builders.values import pod
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.model.pods import Container, ContainerPort, Pod, PodSpec
 from dra_scheduling.state.host_ports import ANY_ADDRESS, HostPort, host_ports, port_refusal
-from dra_scheduling.testing import pod
 from dra_scheduling.wire.objects import read
 
 

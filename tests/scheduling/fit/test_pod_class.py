@@ -2,12 +2,12 @@
 
 import msgspec
 
+from dra_builders.values import claim, container, driver_class, pod, request
 from dra_scheduling.allocation.pod_claims import ResolvedClaims
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.pod_refusals import usable_claims
 from dra_scheduling.fit.pod_class import KEPT_SHAPES, ExtendedNeed, PodClass, PodClassCache
 from dra_scheduling.model.pods import Pod, Volume
-from dra_scheduling.testing import claim, container, driver_class, pod, request
 
 
 def with_volume(item: Pod, name: str) -> Pod:

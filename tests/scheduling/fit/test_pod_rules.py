@@ -1,10 +1,10 @@
 import msgspec
 import pytest
 
+from dra_builders.values import pod
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.fit.pod_rules import gate_refusal, unsupported_refusal
 from dra_scheduling.model.pods import PodSchedulingGate, PodSpec
-from dra_scheduling.testing import pod
 from dra_scheduling.wire.objects import read_as
 
 RULE = [{"topologyKey": "zone"}]

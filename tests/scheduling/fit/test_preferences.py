@@ -1,9 +1,9 @@
 import msgspec
 
+from dra_builders.values import labelled, node, pod
 from dra_scheduling.fit.preferences import avoided_taints, preferred_weight
 from dra_scheduling.model.node_selectors import NodeSelectorTerm, PreferredSchedulingTerm, Taint, Toleration
 from dra_scheduling.model.pods import Affinity, NodeAffinity, PodSpec
-from dra_scheduling.testing import labelled, node, pod
 
 AVOID = Taint(key="slow", effect="PreferNoSchedule")
 

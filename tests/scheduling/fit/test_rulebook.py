@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from dra_builders.values import node, pod
 from dra_cases.turns import NOW, Play
 from dra_scheduling.allocation.pod_claims import ResolvedClaims
 from dra_scheduling.allocation.search_budget import SearchBudget
@@ -15,7 +16,6 @@ from dra_scheduling.fit.rules import RULES
 from dra_scheduling.model.node_selectors import NodeSelectorRequirement, NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment, Unschedulable
-from dra_scheduling.testing import node, pod
 from dra_simulator.explain.explain_pod import explain_with_supply
 from dra_simulator.explain.node_rows import view_of
 

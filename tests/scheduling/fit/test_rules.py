@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from dra_builders.values import labelled, node, on_node, pod
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.fit.rules import RULES, BarePod, prepare, static_refusal
 from dra_scheduling.model.node_selectors import (
@@ -12,7 +13,6 @@ from dra_scheduling.model.node_selectors import (
 )
 from dra_scheduling.model.pods import Affinity, Node, NodeAffinity, NodeSpec, Pod, PodSpec
 from dra_scheduling.state.node_state import NodeState
-from dra_scheduling.testing import labelled, node, on_node, pod
 
 GPU_TAINT = Taint(key="dedicated", value="gpu", effect="NoSchedule")
 

@@ -5,6 +5,7 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from dra_builders.values import claim, driver_class, match_attribute, request
 from dra_scheduling.basics.requirements import Requirement, Requirements
 from dra_scheduling.devices import PoolIndex
 from dra_scheduling.devices.ledger import Ledger
@@ -21,7 +22,6 @@ from dra_scheduling.model.conditions import Condition, condition_of
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.instancetypes import InstanceType, InstanceTypeStatus
 from dra_scheduling.template_devices import Allotment, DeviceHost, PodClaims, Published, Scope, TemplateAllocator
-from dra_scheduling.testing import claim, driver_class, match_attribute, request
 from dra_scheduling.wire import read_as
 
 SAMPLES = Path(__file__).parents[3] / "manifests/samples/instancetypes"

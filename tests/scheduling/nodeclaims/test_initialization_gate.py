@@ -2,11 +2,11 @@
 
 import pytest
 
+from dra_builders.values import GPU_DRIVER, NIC_DRIVER, devices, labelled, pool, resource_slice
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import NodeSlices, published_devices, shut_by
 from dra_scheduling.nodeclaims.initialization_gate import EMPTY, NOT_PUBLISHED
-from dra_scheduling.testing import GPU_DRIVER, NIC_DRIVER, devices, labelled, pool, resource_slice
 
 NODE = "n1"
 

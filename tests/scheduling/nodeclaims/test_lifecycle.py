@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
+from dra_builders.values import GPU_DRIVER, NIC_DRIVER, devices, node, pool, quantities, resource_slice
 from dra_scheduling.basics.times import time_of
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.nominations import REQUESTED_DRIVERS
@@ -36,7 +37,6 @@ from dra_scheduling.nodeclaims import (
     next_step,
 )
 from dra_scheduling.nodeclaims.lifecycle_names import DRIVERS_TAINT, UNREGISTERED_TAINT
-from dra_scheduling.testing import GPU_DRIVER, NIC_DRIVER, devices, node, pool, quantities, resource_slice
 from dra_scheduling.wire import read_as
 
 CREATED, LAUNCHED, REGISTERED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z", "2026-01-01T00:00:20Z"

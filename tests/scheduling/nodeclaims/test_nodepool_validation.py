@@ -5,12 +5,12 @@ import pytest
 import yaml
 from msgspec.structs import replace
 
+from dra_builders.values import node, quantities
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL
 from dra_scheduling.nodeclaims import pool_faults, pool_status
-from dra_scheduling.testing import node, quantities
 from dra_scheduling.wire import read_as
 
 CASES = yaml.safe_load((Path(__file__).parent / "pools.yaml").read_text())

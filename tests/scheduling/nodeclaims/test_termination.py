@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_builders.values import node, pod
 from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.node_selectors import Taint, Toleration
@@ -10,7 +11,6 @@ from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimS
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, Evict, Release, Step, Wait, termination_step
 from dra_scheduling.nodeclaims.lifecycle_names import DISRUPTED_TAINT, TERMINATION
-from dra_scheduling.testing import node, pod
 
 DELETED, NOW = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 DRAINING = Condition(type="Drained", status="Unknown", reason="Draining", message="pods are being evicted")

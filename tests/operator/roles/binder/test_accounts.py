@@ -3,12 +3,12 @@ from collections.abc import Iterable
 import msgspec
 
 from dra_binder.ports import Account, Draw
+from dra_builders.values import GPU_DRIVER, device, resource_slice
 from dra_operator.roles.binder.accounts import Accounts
 from dra_scheduling.devices import PoolIndex
 from dra_scheduling.model.claims import AllocationResult, DeviceAllocationResult, DeviceRequestAllocationResult
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import Counter, CounterSet, DeviceCounterConsumption, ResourceSlice
-from dra_scheduling.testing import GPU_DRIVER, device, resource_slice
 from kube_cel.quantity import Quantity
 
 POOL = PoolKey(GPU_DRIVER, "n1")

@@ -1,12 +1,12 @@
 import pytest
 
+from dra_builders.values import pod
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
 from dra_operating.loop import run_briefly
 from dra_operating.objects import bind_request
 from dra_operator.api.events import Recorder
 from dra_operator.roles.binder.role import EventReport
-from dra_scheduling.testing import pod
 
 
 @pytest.mark.parametrize(

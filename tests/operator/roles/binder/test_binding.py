@@ -8,6 +8,7 @@ from structlog.typing import FilteringBoundLogger
 from dra_binder.binder import Ending, Failed, Unfinished
 from dra_binder.plan import Bound
 from dra_binder.undo import Leftover
+from dra_builders.values import node, pod
 from dra_operating.clock import ManualClock
 from dra_operating.loop import settle
 from dra_operating.objects import at, bind_request, held_claim
@@ -18,7 +19,6 @@ from dra_operator.roles.binder.wakeups import ChangeHub
 from dra_operator.watch.cache import Cache
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.testing import node, pod
 from dra_scheduling.wire import KubernetesObject
 
 

@@ -4,16 +4,7 @@ import msgspec
 import pytest
 
 from dra_binder.ports import Presence
-from dra_operating.clock import ManualClock
-from dra_operating.objects import at, bind_request, device, held_claim
-from dra_operator.roles.binder.view import CONTENDED_SECONDS, ClusterView
-from dra_operator.watch.cache import Cache
-from dra_scheduling.extended_resources.resource_names import implicit_name
-from dra_scheduling.model.base import ObjectMeta
-from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED
-from dra_scheduling.model.claims import ResourceClaimTemplate, ResourceClaimTemplateSpec
-from dra_scheduling.model.pods import Container, Pod
-from dra_scheduling.testing import (
+from dra_builders.values import (
     GPU_CLASS,
     NAMESPACE,
     NIC_DRIVER,
@@ -30,7 +21,16 @@ from dra_scheduling.testing import (
     resource_slice,
     templated_pod,
 )
-from dra_scheduling.testing import pool as pool_of
+from dra_builders.values import pool as pool_of
+from dra_operating.clock import ManualClock
+from dra_operating.objects import at, bind_request, device, held_claim
+from dra_operator.roles.binder.view import CONTENDED_SECONDS, ClusterView
+from dra_operator.watch.cache import Cache
+from dra_scheduling.extended_resources.resource_names import implicit_name
+from dra_scheduling.model.base import ObjectMeta
+from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED
+from dra_scheduling.model.claims import ResourceClaimTemplate, ResourceClaimTemplateSpec
+from dra_scheduling.model.pods import Container, Pod
 from dra_scheduling.wire import KubernetesObject, key_of
 
 OURS = "dra-scheduler"

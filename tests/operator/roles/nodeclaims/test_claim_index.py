@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_builders.values import devices, pod, resource_slice
 from dra_operator.roles.nodeclaims.claim_index import ClaimIndex
 from dra_operator.watch.cache import Cache
 from dra_scheduling.basics.features import DEFAULT_FEATURES
@@ -11,7 +12,6 @@ from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.nodepools import NodePool, NodePoolSpec, NodePoolStatus, NodeTemplate, NodeTemplateSpec
 from dra_scheduling.model.pods import Node, NodeSpec
-from dra_scheduling.testing import devices, pod, resource_slice
 from dra_scheduling.wire import KubernetesObject, key_of, read_as
 
 TYPE_LABEL = "node.kubernetes.io/instance-type"

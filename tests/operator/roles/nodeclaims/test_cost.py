@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from types import FrameType
 from typing import TypeVar
 
+from dra_builders.values import devices, pool, resource_slice
 from dra_kube.api import Json
 from dra_kube.resources import Kind
 from dra_operating.api import ApiInMemory
@@ -21,7 +22,6 @@ from dra_operator.watch.cache import Cache
 from dra_scheduling.model.base import Value
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.testing import devices, pool, resource_slice
 from dra_scheduling.wire import KubernetesObject, read
 
 T = TypeVar("T", bound=Value)

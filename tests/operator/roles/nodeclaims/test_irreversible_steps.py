@@ -2,6 +2,7 @@
 
 import pytest
 
+from dra_builders.values import node
 from dra_kube.api import Json
 from dra_operating.requests import RequestsInMemory
 from dra_operator.kinds import INSTANCE_TYPES, NODES
@@ -13,7 +14,6 @@ from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.instancetypes import Failure
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.nodeclaims import ChangeStatus, ChangeType, Delete, Release, Step, Wait
-from dra_scheduling.testing import node
 
 PROVIDER = "test://n"
 PODS_OF_NODE = "/api/v1/pods?fieldSelector=spec.nodeName%3Dn"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dra_builders.values import pod
 from dra_kube.api import Json
 from dra_kube.errors import ApiError, ThrottledError
 from dra_operating.clock import ManualClock
@@ -13,7 +14,6 @@ from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClassRef
 from dra_scheduling.nodeclaims import ChangeNode, Delete, Evict, Wait
 from dra_scheduling.nodeclaims.lifecycle_steps import Notice as ToTell
-from dra_scheduling.testing import pod
 from dra_scheduling.wire import write
 
 CLAIM = "/apis/karpenter.sh/v1/nodeclaims/c1"

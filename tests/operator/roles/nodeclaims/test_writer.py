@@ -1,6 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
+from dra_builders.values import pod, quantities
 from dra_kube.api import Json
 from dra_kube.errors import ApiError, ConflictError, ThrottledError, UnclearError
 from dra_operating.clock import ManualClock
@@ -13,7 +14,6 @@ from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType
-from dra_scheduling.testing import pod, quantities
 from dra_scheduling.wire import read_as, write
 
 NODE = "/api/v1/nodes/n1"

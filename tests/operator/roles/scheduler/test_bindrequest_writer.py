@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from dra_builders.values import pod
 from dra_kube.errors import ApiError, ConflictError, ThrottledError, UnclearError
 from dra_operating.api import ApiInMemory, Fault
 from dra_operating.objects import at, bind_request, raw
@@ -9,7 +10,6 @@ from dra_operator.watch.cache import Cache
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import pod
 from dra_scheduling.wire import read_as
 
 COLLECTION = "/apis/scheduling.run.ai/v1alpha2/namespaces/default/bindrequests"

@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from dra_builders.values import pod
 from dra_kube.api import Json
 from dra_operating.api import ApiInMemory
 from dra_operating.clock import ManualClock
@@ -13,7 +14,6 @@ from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason
 from dra_scheduling.model.pods import Pod, PodCondition
 from dra_scheduling.model.pods import PodStatus as Status
 from dra_scheduling.state.assignments import Nominated
-from dra_scheduling.testing import pod
 
 PATH = "/api/v1/namespaces/default/pods/p"
 

@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from dra_builders.values import pod
 from dra_kube.api import Json
 from dra_kube.errors import UnclearError
 from dra_operating.api import ApiInMemory, Fault
@@ -13,7 +14,6 @@ from dra_operator.watch.cache import Cache
 from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason
 from dra_scheduling.model.pods import Pod, PodCondition
 from dra_scheduling.state.assignments import Assignment, Outcome, Unschedulable, Waiting
-from dra_scheduling.testing import pod
 
 PATH = "/api/v1/namespaces/default/pods/p"
 

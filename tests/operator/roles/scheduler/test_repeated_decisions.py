@@ -1,5 +1,6 @@
 import msgspec
 
+from dra_builders.values import pod
 from dra_operating.api import ApiInMemory
 from dra_operator.kinds import BIND_REQUESTS
 from dra_operator.roles.scheduler.bindrequest_writer import BindRequestWriter, Reports
@@ -8,7 +9,6 @@ from dra_scheduling.cycle.allocate import bind_request
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment
-from dra_scheduling.testing import pod
 from dra_scheduling.wire import read_as, write
 
 LIMIT = 3

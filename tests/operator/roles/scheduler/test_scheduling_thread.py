@@ -4,6 +4,13 @@ import queue
 import threading
 from typing import Self
 
+from dra_builders.values import (
+    allocated,
+    claim,
+    node,
+    pod,
+    request,
+)
 from dra_controlplane.waiting import wait_until
 from dra_operator.metrics import REGISTRY
 from dra_operator.roles.scheduler.scheduling_thread import Calls, Level, SchedulingThread, Stop
@@ -14,13 +21,6 @@ from dra_scheduling.cycle.scheduler_state import SchedulerSettings
 from dra_scheduling.model.ids import DeviceID
 from dra_scheduling.model.pods import Node
 from dra_scheduling.state.assignments import Assignment, Unschedulable
-from dra_scheduling.testing import (
-    allocated,
-    claim,
-    node,
-    pod,
-    request,
-)
 
 
 class Scheduling:
