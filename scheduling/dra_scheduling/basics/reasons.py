@@ -29,6 +29,8 @@ class ClusterEvent(IntFlag):
     """The pod itself changed."""
     SUPPLY = auto()
     """A NodePool, InstanceType, DaemonSet or NodeClaim came, changed or went: another node could be made."""
+    DOMAINS = auto()
+    """A placed pod came, changed or went, and by that a group of nodes opened to pods that were kept out of it."""
 
 
 class Refusal(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ Nothing here is read from or written to anywhere: watch events, files and tests 
 what is decided but not yet visible is counted through `assume`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
@@ -17,7 +17,7 @@ from dra_scheduling.devices.ledger import Cooldown, Ledger
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.fit.pod_class import PodClassCache
 from dra_scheduling.fit.rule import Rule
-from dra_scheduling.fit.rules import RULES
+from dra_scheduling.fit.rules import RULES, IndexedCluster
 from dra_scheduling.inventory import Inventory
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
@@ -35,10 +35,12 @@ from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.state.change_log import ChangeLog
 from dra_scheduling.state.claim_book import ClaimBook
 from dra_scheduling.state.commitments import Commitments
+from dra_scheduling.state.domains import NodeLabels
 from dra_scheduling.state.node_state import NodeState
 from dra_scheduling.wire import KubernetesObject
 
 DEFAULT_SCHEDULER_NAME = "dra-scheduler"
+NO_LABELS: Mapping[str, str] = {}
 Offer = Namespace | PodDisruptionBudget | ResourceSlice | DeviceTaintRule | DeviceClass
 
 
@@ -70,7 +72,9 @@ class Cluster:
         self.namespaces: dict[str, Namespace] = {}
         self.claims = ClaimBook(self.ledger, self.pools, self.changes)
         self.placements = Commitments(self.nodes, self.claims, self.changes)
-        self.shapes = PodClassCache(features, rules=rules, view=self.placements)
+        self._labels = NodeLabels(self.nodes)
+        self._view = IndexedCluster(rules, self.placements.indexes, self._labels, self.changes)
+        self.shapes = PodClassCache(features, rules=rules, view=self._view)
         self.inventory = Inventory(features, node_class_groups)
         self.budgets: dict[ObjectKey, PodDisruptionBudget] = {}
         self.features = features
@@ -149,7 +153,7 @@ class Cluster:
 
     def forget_answers(self) -> None:
         """Forget what nodes said to pods so far, as after a start: the next answers are the same, and cost more."""
-        self.shapes = PodClassCache(self.features, rules=self._rules, view=self.placements)
+        self.shapes = PodClassCache(self.features, rules=self._rules, view=self._view)
 
     def pod(self, key: ObjectKey) -> Pod | None:
         """Return the pod of that name."""
@@ -176,6 +180,7 @@ class Cluster:
                 self._leave_machine(state.node)
             if node.spec.provider_id:
                 self._by_machine.setdefault(node.spec.provider_id, set()).add(node.name)
+        before = state.node.metadata.labels if state is not None else NO_LABELS
         if state is None:
             self.nodes[node.name] = NodeState(node, self.placements.charges_on(node.name))
         elif not state.is_changed_by(node):
@@ -186,7 +191,7 @@ class Cluster:
             state.update(node)
         self.pools.forget_node(node.name)
         self.changes.changed(node.name)
-        return ClusterEvent.NODE
+        return ClusterEvent.NODE | self._relabelled(node.name, before, node.metadata.labels)
 
     def _remove_node(self, key: ObjectKey) -> ClusterEvent:
         state = self.nodes.pop(key.name, None)
@@ -195,7 +200,15 @@ class Cluster:
             self.placements.let_go(key.name)
             self.pools.forget_node(key.name)
             self.changes.changed(key.name)
+            return self._relabelled(key.name, state.node.metadata.labels, NO_LABELS)
         return ClusterEvent.NOTHING
+
+    def _relabelled(self, name: str, before: Mapping[str, str], now: Mapping[str, str]) -> ClusterEvent:
+        """Let rules that look across nodes know; return what kind of pending pods this could help."""
+        if before == now:
+            return ClusterEvent.NOTHING
+        self._labels.changed(name, before, now)
+        return self.placements.node_changed(name)
 
     def _leave_machine(self, node: Node) -> None:
         names = self._by_machine.get(node.spec.provider_id, set())

@@ -5,7 +5,7 @@ events, the outcomes of the loop's own writes included, and what is to be done i
 """
 
 from collections.abc import Generator, Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -37,6 +37,8 @@ from dra_scheduling.cycle.reporter import SILENT, CycleReporter, Phase
 from dra_scheduling.cycle.scheduler_state import DEFAULT_SETTINGS, SchedulerSettings, SchedulerState
 from dra_scheduling.cycle.terminating_pods import begins_to_terminate
 from dra_scheduling.disruption import Step
+from dra_scheduling.fit.rule import Rule
+from dra_scheduling.fit.rules import RULES
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.pods import Pod
@@ -59,6 +61,7 @@ class Scheduler:
         reporter: CycleReporter = SILENT,
         objects: Iterable[KubernetesObject] = (),
         state: SchedulerState | None = None,
+        rules: tuple[Rule[Any], ...] = RULES,
     ) -> None:
         """`objects` and `state` are those of an earlier scheduler that this one goes on for."""
         known = SchedulerState() if state is None else state
@@ -67,7 +70,9 @@ class Scheduler:
         self._reporter = reporter
         self._is_leading = known.is_leading
         self._cooldown = CooldownTimers(settings.cooldown_seconds)
-        self.cluster = Cluster(settings.scheduler_name, settings.features, settings.node_class_groups, self._cooldown)
+        self.cluster = Cluster(
+            settings.scheduler_name, settings.features, settings.node_class_groups, self._cooldown, rules
+        )
         there = tuple(objects)
         for value in there:
             self.cluster.apply(value)
@@ -84,6 +89,7 @@ class Scheduler:
         self._late: list[tuple[Event, float]] = []
         self._refused: dict[str, Unschedulable] = {}
         self._has_looked = False
+        self._openings = self.cluster.changes.openings
 
     def observe(self, event: Event, now: float) -> None:
         """Take in what has happened; while a plan is being made, which is for one state of the cluster, it waits."""
@@ -109,6 +115,7 @@ class Scheduler:
         if not self._is_leading and self._plan is None:
             return NO_DECISIONS
         decisions = self._decide_pods(now, steps)
+        self._let_in(now)
         if self.is_busy or decisions != NO_DECISIONS or self._disruptor is None:
             # Nodes are looked at when there is nothing else to do.
             return decisions
@@ -221,6 +228,13 @@ class Scheduler:
             for name in self._provisioner.changed(value, change, now):
                 self._pods.queue.wake_nominated(name, now)
         self._pods.queue.wake(change, now, *(each for each in (known, value) if isinstance(each, ResourceClaim)))
+
+    def _let_in(self, now: float) -> None:
+        """Let pods try again that were kept out of groups of nodes which a decision about others has opened."""
+        openings = self.cluster.changes.openings
+        if openings != self._openings and self._plan is None:
+            self._openings = openings
+            self._pods.queue.wake(ClusterEvent.DOMAINS, now)
 
     def _forget_plan(self, uid: str) -> None:
         if self._provisioner is not None:

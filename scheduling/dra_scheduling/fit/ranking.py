@@ -7,13 +7,14 @@ What nodes said of a trial is taken back with it: a ranking notes what it forget
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
 from dra_scheduling.basics.journal import Journal
 from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason, Refusal, fold
 from dra_scheduling.state.change_log import ChangeLog, Everything, LogMark
+from dra_scheduling.state.domains import Domains
 
 SPARE_ENTRIES = 64
 NO_JOURNAL = Journal()
@@ -58,9 +59,24 @@ class Summary(msgspec.Struct, frozen=True):
 class Ranking:
     """Summary of all nodes on one shape, with a heap of those that fit."""
 
-    __slots__ = ("_cursor", "_fits", "_heap", "_journal", "_postponed", "_refusals", "_summary", "_takes", "_tried")
+    __slots__ = (
+        "_cursor",
+        "_domains",
+        "_domains_cursor",
+        "_fits",
+        "_heap",
+        "_journal",
+        "_postponed",
+        "_refusals",
+        "_summary",
+        "_takes",
+        "_tried",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, domains: Sequence[Domains] = ()) -> None:
+        """`domains` are the groups of nodes that verdicts go by, besides what they read of the node itself."""
+        self._domains = domains
+        self._domains_cursor = 0
         self._cursor = -1
         self._takes = -1
         self._heap: list[tuple[Score, str]] = []
@@ -84,7 +100,9 @@ class Ranking:
             return
         if self._journal.is_kept:
             self._journal.note(self._place_setter())
-        self._cursor = changes.end
+        if self._domains:
+            changed |= self._in_changed_domains(changes, self._domains_cursor)
+        self._cursor, self._domains_cursor = changes.end, changes.domains_end
         for node in sorted(changed | self._postponed):
             self._drop(node)
             self._take_in(node, look(node))
@@ -152,7 +170,7 @@ class Ranking:
         former, start = self._state_setter(), changes.start
         self._fits, self._refusals, self._postponed, self._heap = {}, {}, set(), []
         self._summary = None
-        self._cursor, self._takes = changes.end, changes.shared_takes
+        self._cursor, self._takes, self._domains_cursor = changes.end, changes.shared_takes, changes.domains_end
         if start is not None and self._journal.is_kept:
             tried = self._tried
             # What was not tried answers alike afterwards, so that a first look in a trial is not in vain.
@@ -167,7 +185,15 @@ class Ranking:
     def _heed_trial(self, changes: ChangeLog) -> None:
         self._journal = changes.journal
         if self._journal.is_kept:
-            self._tried = changes.tried
+            tried, start = changes.tried, changes.start
+            if self._domains and start is not None and tried is not Everything.EVERYTHING:
+                tried |= self._in_changed_domains(changes, start.domains_end)
+            self._tried = tried
+
+    def _in_changed_domains(self, changes: ChangeLog, cursor: int) -> frozenset[str]:
+        """Return the nodes of groups that were closed or opened after the cursor."""
+        entries = changes.domains_since(cursor)
+        return frozenset().union(*(one.nodes_of(entries) for one in self._domains)) if entries else frozenset()
 
     def _state_setter(self) -> Callable[[], None]:
         fits, refusals, postponed, heap = self._fits, self._refusals, self._postponed, self._heap
@@ -181,10 +207,10 @@ class Ranking:
         return put_back
 
     def _place_setter(self) -> Callable[[], None]:
-        cursor, takes = self._cursor, self._takes
+        cursor, takes, domains_cursor = self._cursor, self._takes, self._domains_cursor
 
         def put_back() -> None:
-            self._cursor, self._takes = cursor, takes
+            self._cursor, self._takes, self._domains_cursor = cursor, takes, domains_cursor
 
         return put_back
 
@@ -194,7 +220,7 @@ class Ranking:
             self._drop(node)
             self._postponed.add(node)
         self._summary = None
-        self._cursor, self._takes = start.end, start.shared_takes
+        self._cursor, self._takes, self._domains_cursor = start.end, start.shared_takes, start.domains_end
 
     def _verdict_setter(self, node: str) -> Callable[[], None]:
         score, refusal, is_postponed = self._fits.get(node), self._refusals.get(node), node in self._postponed

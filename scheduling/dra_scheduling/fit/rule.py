@@ -3,16 +3,20 @@
 A rule is asked in two steps, as a plugin of kube-scheduler is. `prepare` (PreFilter) reads the pod once for its whole
 class and returns what `filter` needs, or None where the rule has nothing to ask of any host: then it costs nothing.
 `filter` (Filter) looks at one host. What may be skipped follows from these answers, and from nothing else.
+
+A rule that looks across nodes keeps an index of the pods that have a place, and answers in domains: groups of nodes by
+the value of a label (`DomainRule`).
 """
 
-from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from dra_scheduling.allocation.pod_claims import ResolvedClaims
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.state.domains import Domains
 from dra_scheduling.state.host_ports import HostPort
+from dra_scheduling.state.pod_indexes import PodIndex
 
 Prepared = TypeVar("Prepared")
 """What a rule found out once for a class of pods."""
@@ -49,15 +53,14 @@ class Host(Protocol):
         """Whether the term holds for the host; for one whose labels are open, whether it still can."""
 
 
-class PlacedPods(Protocol):
-    """What rules that look across nodes read of the cluster: the nodes, and the pods that have a place."""
+class ClusterView(Protocol):
+    """What rules that look across nodes read of the cluster."""
 
-    @property
-    def hosts(self) -> Mapping[str, Host]:
-        """All nodes by name."""
+    def index_of(self, rule: "Rule[Any]") -> PodIndex | None:
+        """Return what the rule keeps of the pods that have a place in this cluster: what its `index` returned."""
 
-    def placed_pods(self) -> Iterable[tuple[Pod, str]]:
-        """Yield the pods that take room on a node, be it by binding, BindRequest or plan, with its name."""
+    def domains(self, key: str, missing: Refusal | None = None) -> Domains:
+        """Return new domains, of the nodes with each value of a label; `missing` is held against nodes without it."""
 
 
 class Rule(Generic[Prepared]):
@@ -68,6 +71,9 @@ class Rule(Generic[Prepared]):
     minds_plain_hosts: ClassVar[bool] = True
     """Whether it may refuse a host that is ready, not cordoned and has no taint."""
 
+    monotone: ClassVar[bool] = True
+    """Whether a pod more never makes it take a host that it refused: then a plan need not ask such a host again."""
+
     is_of_instance_type: ClassVar[bool] = False
     """Whether its answer differs by instance type: a host that may become many asks for all of them at once."""
 
@@ -75,9 +81,17 @@ class Rule(Generic[Prepared]):
         """Return all of the pod that the rule reads, as can be written as JSON: pods with the same are one class."""
         raise NotImplementedError
 
-    def prepare(self, wanted: Wanted, view: PlacedPods) -> Prepared | None:
-        """Return what such pods ask of hosts, None for nothing."""
+    def index(self, view: ClusterView) -> PodIndex | None:  # noqa: ARG002 - most rules look at one node
+        """Return what is to be told of each pod that takes or leaves a place in the cluster, None where nothing is."""
+        return None
+
+    def prepare(self, wanted: Wanted, view: ClusterView) -> Prepared | None:
+        """Return what such pods ask of hosts, None for nothing, whatever pods come and go."""
         raise NotImplementedError
+
+    def domains(self, prepared: Prepared) -> Domains | None:  # noqa: ARG002 - most rules look at one node
+        """Return the groups of nodes that the answer goes by, None where it goes by the node itself."""
+        return None
 
     def filter(self, prepared: Prepared, host: Host) -> Refusal | None:
         """Return why the host does not take such pods."""
@@ -86,6 +100,24 @@ class Rule(Generic[Prepared]):
     def narrow(self, prepared: Prepared) -> tuple[NodeSelectorTerm, ...]:  # noqa: ARG002 - most rules ask no labels
         """Return terms of which a node to be must meet one to pass the rule; none where labels do not decide."""
         return ()
+
+
+class DomainRule(Rule[Domains]):
+    """A rule about groups of nodes; what it prepares for a class are the `Domains` that its index keeps up to date."""
+
+    monotone: ClassVar[bool] = False
+
+    def domains(self, prepared: Domains) -> Domains:
+        """Return what is closed to the class."""
+        return prepared
+
+    def filter(self, prepared: Domains, host: Host) -> Refusal | None:
+        """Return what is held against the group that the host is in."""
+        return prepared.refusal(host.node.metadata.labels)
+
+    def preference(self, prepared: Domains, value: str) -> int:  # noqa: ARG002 - most rules take any that is open
+        """Return what orders the open values for a node that may still have any of them, the smallest first."""
+        return 0
 
 
 class Check(NamedTuple):
@@ -97,6 +129,11 @@ class Check(NamedTuple):
     def refusal(self, host: Host) -> Refusal | None:
         """Return why the host does not take the pods."""
         return self.rule.filter(self.prepared, host)
+
+    @property
+    def domains(self) -> Domains | None:
+        """The groups of nodes that the answer goes by, None where it goes by the node itself."""
+        return self.rule.domains(self.prepared)
 
     def terms(self) -> tuple[NodeSelectorTerm, ...]:
         """Return terms of which a node to be must meet one; none where labels do not decide."""

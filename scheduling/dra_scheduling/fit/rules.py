@@ -1,6 +1,6 @@
 """The rulebook: all rules between pods and hosts that do not depend on how much is free, in the order of asking."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -13,11 +13,14 @@ from dra_scheduling.fit.node_affinity import NodeAffinityRule, NodeSelectorRule
 from dra_scheduling.fit.node_name import NodeName
 from dra_scheduling.fit.node_ports import NodePorts
 from dra_scheduling.fit.node_unschedulable import NodeInitialized, NodeUnschedulable
-from dra_scheduling.fit.rule import Check, Host, PlacedPods, Rule, Wanted
+from dra_scheduling.fit.rule import Check, ClusterView, Host, Rule, Wanted
 from dra_scheduling.fit.taint_toleration import TaintToleration
 from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Node, Pod
+from dra_scheduling.state.change_log import ChangeLog
+from dra_scheduling.state.domains import Domains, NodeLabels
 from dra_scheduling.state.host_ports import HostPort
+from dra_scheduling.state.pod_indexes import PodIndex, PodIndexes
 
 NODE_RULES: tuple[Rule[Any], ...] = (
     NodeInitialized(),
@@ -51,20 +54,40 @@ class BareNode(msgspec.Struct):
         return term_matches(term, self.node.name, self.node.metadata.labels)
 
 
-class NoPlacedPods:
-    """A cluster without nodes and pods."""
+class IndexedCluster:
+    """The view of a cluster that rules have; each of them has one index of its pods there."""
 
-    hosts: Mapping[str, Host] = {}
+    __slots__ = ("_changes", "_indexes", "_labels", "_pods")
 
-    def placed_pods(self) -> tuple[tuple[Pod, str], ...]:
-        """Return nothing: no pod is placed."""
-        return ()
+    def __init__(self, rules: Iterable[Rule[Any]], pods: PodIndexes, labels: NodeLabels, changes: ChangeLog) -> None:
+        self._pods, self._labels, self._changes = pods, labels, changes
+        self._indexes: dict[str, PodIndex | None] = {}
+        for rule in rules:
+            self.index_of(rule)
+
+    def index_of(self, rule: Rule[Any]) -> PodIndex | None:
+        """Return what the rule keeps of the pods that have a place; asked for the first time, no pod has one yet."""
+        if rule.name not in self._indexes:
+            index = self._indexes[rule.name] = rule.index(self)
+            if index is not None:
+                self._pods.add(index)
+        return self._indexes[rule.name]
+
+    def domains(self, key: str, missing: Refusal | None = None) -> Domains:
+        """Return new domains, of the nodes with each value of a label; `missing` is held against nodes without it."""
+        return Domains(key, self._labels, self._changes, missing)
 
 
-EMPTY_VIEW = NoPlacedPods()
+def empty_view() -> IndexedCluster:
+    """Return the view of a cluster without nodes and pods."""
+    changes = ChangeLog()
+    return IndexedCluster((), PodIndexes(changes), NodeLabels({}), changes)
 
 
-def prepare(rules: Iterable[Rule[Any]], wanted: Wanted, view: PlacedPods = EMPTY_VIEW) -> tuple[Check, ...]:
+EMPTY_VIEW = empty_view()
+
+
+def prepare(rules: Iterable[Rule[Any]], wanted: Wanted, view: ClusterView = EMPTY_VIEW) -> tuple[Check, ...]:
     """Return what those of the rules prepared that have something to ask for such pods."""
     asked = ((rule, rule.prepare(wanted, view)) for rule in rules)
     return tuple(Check(rule, prepared) for rule, prepared in asked if prepared is not None)

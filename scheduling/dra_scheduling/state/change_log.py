@@ -7,6 +7,7 @@ What a statement undoes leaves no entry behind: who did not look meanwhile has n
 did notes in the `journal` how it was before, and goes back to that together with everything else.
 """
 
+from collections.abc import Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -21,6 +22,13 @@ class Everything(Enum):
     EVERYTHING = auto()
 
 
+class DomainChange(NamedTuple):
+    """Nodes with this value of a label may be judged otherwise by who reads these `domains`, told apart by identity."""
+
+    domains: object
+    value: str
+
+
 class LogMark(NamedTuple):
     """A point in the log that it can be taken back to."""
 
@@ -28,12 +36,25 @@ class LogMark(NamedTuple):
     oldest: int
     shared_takes: int
     upheavals: int
+    domains_end: int
+    openings: int
 
 
 class ChangeLog:
-    """Names of changed nodes, in the order of the changes."""
+    """Names of changed nodes, in the order of the changes, and beside them domains whose nodes are judged otherwise."""
 
-    __slots__ = ("_base", "_entries", "_oldest", "_start", "journal", "shared_takes", "upheavals")
+    __slots__ = (
+        "_base",
+        "_domain_entries",
+        "_domains_base",
+        "_entries",
+        "_oldest",
+        "_start",
+        "journal",
+        "openings",
+        "shared_takes",
+        "upheavals",
+    )
 
     def __init__(self, journal: Journal | None = None) -> None:
         self.journal = Journal() if journal is None else journal
@@ -41,6 +62,10 @@ class ChangeLog:
         self._oldest = 0
         self._start: LogMark | None = None
         self._entries: list[str] = []
+        self._domains_base = 0
+        self._domain_entries: list[DomainChange] = []
+        self.openings = 0
+        """How often a domain was opened to pods that were kept out of it."""
         self.shared_takes = 0
         """How often a device that many nodes reach was taken: a fit found before is to be verified before use."""
         self.upheavals = 0
@@ -63,9 +88,26 @@ class ChangeLog:
         if self._start is None:
             self._base += len(self._entries) + 1
             self._entries.clear()
+            self._domains_base += len(self._domain_entries)
+            self._domain_entries.clear()
         else:
             self._entries.append("")
         self._oldest = self.end
+
+    @property
+    def domains_end(self) -> int:
+        """The cursor of a reader that has seen all changes of domains."""
+        return self._domains_base + len(self._domain_entries)
+
+    def domain_changed(self, domains: object, value: str) -> None:
+        """Note that nodes with this value are judged otherwise by who reads these domains, and by nobody else."""
+        if len(self._domain_entries) >= KEPT_ENTRIES and self._start is None:
+            self.everything_changed()
+        self._domain_entries.append(DomainChange(domains, value))
+
+    def domains_since(self, cursor: int) -> Sequence[DomainChange]:
+        """Return the changes of domains after the cursor; who has to look at everything has no need of them."""
+        return self._domain_entries[max(cursor - self._domains_base, 0) :]
 
     def since(self, cursor: int) -> frozenset[str] | Everything:
         """Return the nodes that changed after the cursor, each once."""
@@ -98,9 +140,11 @@ class ChangeLog:
 
     def mark(self) -> LogMark:
         """Return the present as a point to come back to."""
-        return LogMark(self.end, self._oldest, self.shared_takes, self.upheavals)
+        return LogMark(self.end, self._oldest, self.shared_takes, self.upheavals, self.domains_end, self.openings)
 
     def rewind(self, mark: LogMark) -> None:
         """Drop what was noted since the mark, because all of it has been undone."""
         del self._entries[mark.end - self._base :]
+        del self._domain_entries[mark.domains_end - self._domains_base :]
         self._oldest, self.shared_takes, self.upheavals = mark.oldest, mark.shared_takes, mark.upheavals
+        self.openings = mark.openings

@@ -5,8 +5,6 @@ seen, then the bound pod. One function derives the present commitment from them,
 nothing is free in between.
 """
 
-from collections.abc import Iterator, Mapping
-
 import msgspec
 
 from dra_scheduling.basics.reasons import ClusterEvent
@@ -23,6 +21,7 @@ from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.state.change_log import ChangeLog
 from dra_scheduling.state.claim_book import ClaimBook, Intent
 from dra_scheduling.state.node_state import NodeState, PodCharge, charge_of
+from dra_scheduling.state.pod_indexes import PlacedPod, PodIndexes
 
 SPECIAL_ENTRY = "<extended-resources>"
 
@@ -52,10 +51,23 @@ class PlannedPlacement(msgspec.Struct, frozen=True):
 class Commitments:
     """Pods, BindRequests and plans by pod name, with the commitment that follows from them."""
 
-    __slots__ = ("_by_node", "_changes", "_claims", "_commitments", "_nodes", "_plans", "_pod_of", "_requests", "pods")
+    __slots__ = (
+        "_by_node",
+        "_changes",
+        "_claims",
+        "_commitments",
+        "_key_of",
+        "_nodes",
+        "_plans",
+        "_pod_of",
+        "_requests",
+        "indexes",
+        "pods",
+    )
 
     def __init__(self, nodes: dict[str, NodeState], claims: ClaimBook, changes: ChangeLog) -> None:
         self.pods: dict[ObjectKey, Pod] = {}
+        self.indexes = PodIndexes(changes)
         self._nodes = nodes
         self._claims = claims
         self._changes = changes
@@ -63,6 +75,7 @@ class Commitments:
         self._pod_of: dict[ObjectKey, ObjectKey] = {}
         self._plans: dict[str, PlannedPlacement] = {}
         self._commitments: dict[ObjectKey, Commitment] = {}
+        self._key_of: dict[str, ObjectKey] = {}
         self._by_node: dict[str, dict[str, PodCharge]] = {}
 
     def charges_on(self, node: str) -> dict[str, PodCharge]:
@@ -74,15 +87,14 @@ class Commitments:
         if node not in self._nodes and not self._by_node.get(node, True):
             del self._by_node[node]
 
-    @property
-    def hosts(self) -> Mapping[str, NodeState]:
-        """All nodes by name."""
-        return self._nodes
-
-    def placed_pods(self) -> Iterator[tuple[Pod, str]]:
-        """Yield the pods that take room on a node, be it by binding, BindRequest or plan, with its name."""
-        for key, commitment in self._commitments.items():
-            yield self.pods[key], commitment.node
+    def node_changed(self, node: str) -> ClusterEvent:
+        """Let rules know that the node is there, is not there, or has other labels; return what this could help."""
+        if not self.indexes:
+            return ClusterEvent.NOTHING
+        change = self.indexes.nodes_changed()
+        for uid in self._by_node.get(node, ()):
+            change |= self._reindex(self._key_of[uid])
+        return change
 
     def is_committed(self, key: ObjectKey) -> bool:
         """Whether the pod has a place already."""
@@ -162,13 +174,27 @@ class Commitments:
         return ClusterEvent.NOTHING if plan is None else self._settle(plan.assignment.pod.key)
 
     def _settle(self, key: ObjectKey) -> ClusterEvent:
+        change = self._commit(key)
+        return change | self._reindex(key) if self.indexes else change
+
+    def _reindex(self, key: ObjectKey) -> ClusterEvent:
+        """Let rules count the pod where it is by now."""
+        commitment = self._commitments.get(key)
+        state = self._nodes.get(commitment.node) if commitment is not None else None
+        placed = PlacedPod(self.pods[key], state.node.metadata.labels) if state is not None else None
+        return self.indexes.settle(key, placed)
+
+    def _commit(self, key: ObjectKey) -> ClusterEvent:
         before, now = self._commitments.get(key), self._commitment(key)
         if before == now:
             return ClusterEvent.NOTHING
+        if before is not None:
+            del self._key_of[before.pod_uid]
         # The new commitment comes first, so that a device that both name is never free in between.
         if now is not None:
             change = self._claims.intend(now.pod_uid, now.intents)
             self._commitments[key] = now
+            self._key_of[now.pod_uid] = key
         else:
             change = ClusterEvent.NOTHING
             del self._commitments[key]

@@ -308,11 +308,12 @@ def pod(
     init: Iterable[Container] = (),
     claims: Mapping[str, str] | None = None,
     node_name: str = "",
+    labels: Mapping[str, str] | None = None,
 ) -> Pod:
     """Return a pending pod with the UID `uid-<namespace>-<name>`; `claims` maps the pod's claim names to claims."""
     references = tuple(PodResourceClaim(name=key, resource_claim_name=value) for key, value in (claims or {}).items())
     return Pod(
-        metadata=ObjectMeta(name=name, namespace=namespace, uid=f"uid-{namespace}-{name}"),
+        metadata=ObjectMeta(name=name, namespace=namespace, uid=f"uid-{namespace}-{name}", labels=dict(labels or {})),
         spec=PodSpec(
             scheduler_name="dra-scheduler",
             containers=containers or (container(),),
