@@ -38,7 +38,8 @@ class ExistingNodes:
         """Return the node that takes the pod from now on, None if there is none."""
         self._hosts.replay_for(asked)
         names = self._names_for(asked)
-        for place in range(self._next.get(asked.group, 0), len(names)):
+        start = self._next.get(asked.group, 0) if asked.is_monotone else 0
+        for place in range(start, len(names)):
             # A node that refused one of the group refuses the others: a plan only ever adds to it.
             self._next[asked.group] = place
             host = self._host(names[place])
@@ -55,7 +56,9 @@ class ExistingNodes:
         if names is None:
             first = self._outlook.order_of(asked.shape, self._budget)
             names = first
-            if asked.shape.has_devices:
+            if not asked.is_monotone:
+                names = (*first, *self._outlook.reached(Reach(is_everywhere=True), first))
+            elif asked.shape.has_devices:
                 names = (*first, *self._outlook.reached(self._loosened, first))
             self._names[asked.group] = names
         return names

@@ -110,15 +110,16 @@ class SchedulingSimulation:
         self._situation = outlook.without(frozenset(self.nodes), moved)
         plan_options = PlanOptions(now=options.now, budget=options.budget)
         limits = outlook.limits.without(frozenset(self.nodes))
-        self._planner = Planner(cluster, plan_options, self._situation, limits)
         loosened = outlook.loosened(moved, self._situation.replanning)
-        self._rooms = ExistingNodes(outlook, self._situation, self._planner.hosts, loosened, options.budget)
         self._stuck: list[Stuck] = []
         self.moves: list[Move] = []
         self.relied_on: set[str] = set()
-        nominated = self._nominated_elsewhere()
-        self._place(pod for pod in others if pod.metadata.uid not in nominated)
-        self._place(own)
+        with cluster.statement():
+            self._planner = Planner(cluster, plan_options, self._situation, limits)
+            self._rooms = ExistingNodes(outlook, self._situation, self._planner.hosts, loosened, options.budget)
+            nominated = self._nominated_elsewhere()
+            self._place(pod for pod in others if pod.metadata.uid not in nominated)
+            self._place(own)
 
     @property
     def opened(self) -> tuple[PlannedNode, ...]:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from dra_scheduling.allocation.pod_claims import ResolvedClaims, reach_refusal
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted
+from dra_scheduling.fit.rule import Host, Rule, RuleView, Wanted
 from dra_scheduling.model.pods import Pod
 
 
@@ -18,7 +18,7 @@ class AllocatedClaims(Rule[ResolvedClaims]):
         """Return nothing: the claims themselves are part of what makes a class."""
         return None
 
-    def prepare(self, wanted: Wanted, _: ClusterView) -> ResolvedClaims | None:
+    def prepare(self, wanted: Wanted, _: RuleView) -> ResolvedClaims | None:
         """Return the claims, None where none of them has devices."""
         resolved = wanted.resolved
         return resolved if any(item.allocation is not None for item in resolved.claims) else None

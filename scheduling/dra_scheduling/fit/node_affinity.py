@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted, refused
+from dra_scheduling.fit.rule import Host, Rule, RuleView, Wanted, refused
 from dra_scheduling.model.node_selectors import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
 
@@ -20,7 +20,7 @@ class NodeSelectorRule(Rule[Mapping[str, str]]):
         """Return what the rule reads of the pod."""
         return pod.spec.node_selector
 
-    def prepare(self, wanted: Wanted, _: ClusterView) -> Mapping[str, str] | None:
+    def prepare(self, wanted: Wanted, _: RuleView) -> Mapping[str, str] | None:
         """Return the node selector, None where the pods have none."""
         return wanted.pod.spec.node_selector or None
 
@@ -52,7 +52,7 @@ class NodeAffinityRule(Rule[NodeSelector]):
         """Return what the rule reads of the pod."""
         return pod.spec.affinity.node_affinity
 
-    def prepare(self, wanted: Wanted, _: ClusterView) -> NodeSelector | None:
+    def prepare(self, wanted: Wanted, _: RuleView) -> NodeSelector | None:
         """Return the required affinity, None where the pods have none."""
         return wanted.pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted, refused
+from dra_scheduling.fit.rule import Host, Rule, RuleView, Wanted, refused
 from dra_scheduling.model.pods import Pod
 
 
@@ -16,7 +16,7 @@ class NodeName(Rule[str]):
         """Return what the rule reads of the pod."""
         return pod.spec.node_name
 
-    def prepare(self, wanted: Wanted, _: ClusterView) -> str | None:
+    def prepare(self, wanted: Wanted, _: RuleView) -> str | None:
         """Return the name, None where the pods name no node."""
         return wanted.pod.spec.node_name or None
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted
+from dra_scheduling.fit.rule import Host, Rule, RuleView, Wanted
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.host_ports import HostPort, host_ports, port_refusal
 
@@ -17,7 +17,7 @@ class NodePorts(Rule[tuple[HostPort, ...]]):
         """Return what the rule reads of the pod."""
         return host_ports(pod)
 
-    def prepare(self, wanted: Wanted, _: ClusterView) -> tuple[HostPort, ...] | None:
+    def prepare(self, wanted: Wanted, _: RuleView) -> tuple[HostPort, ...] | None:
         """Return the ports that the pods take, None where they take none."""
         return wanted.ports or None
 

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted, refused
+from dra_scheduling.fit.rule import Host, Rule, RuleView, Wanted, refused
 from dra_scheduling.fit.taint_toleration import is_tolerated
 from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.pods import Pod
@@ -21,7 +21,7 @@ class NodeInitialized(Rule[str]):
         """Return nothing: all pods are one to the rule."""
         return None
 
-    def prepare(self, _: Wanted, __: ClusterView) -> str:
+    def prepare(self, _: Wanted, __: RuleView) -> str:
         """Return what there is to be said of such nodes, whatever the pods are."""
         return "still being set up"
 
@@ -40,7 +40,7 @@ class NodeUnschedulable(Rule[Taint]):
         """Return what the rule reads of the pod."""
         return pod.spec.tolerations
 
-    def prepare(self, wanted: Wanted, _: ClusterView) -> Taint | None:
+    def prepare(self, wanted: Wanted, _: RuleView) -> Taint | None:
         """Return the taint that stands for the cordon, None where the pods tolerate it."""
         return None if is_tolerated(UNSCHEDULABLE, wanted.pod.spec.tolerations) else UNSCHEDULABLE
 

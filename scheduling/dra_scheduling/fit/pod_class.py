@@ -23,7 +23,7 @@ from dra_scheduling.extended_resources.device_plugin_or_dra import Split, extend
 from dra_scheduling.extended_resources.special_claim import SpecialClaim, limit_refusal, special_claim
 from dra_scheduling.fit.preferences import has_preferences
 from dra_scheduling.fit.ranking import Ranking
-from dra_scheduling.fit.rule import ClusterView, Rule
+from dra_scheduling.fit.rule import Rule, RuleView
 from dra_scheduling.fit.rules import EMPTY_VIEW, RULES, prepare
 from dra_scheduling.model.claims import DeviceClaim, ResourceClaimSpec
 from dra_scheduling.model.pods import Pod
@@ -101,7 +101,7 @@ class PodClass:
         claims: tuple[ParsedClaim, ...],
         queries: Queries | None = None,
         rules: tuple[Rule[Any], ...] = RULES,
-        view: ClusterView = EMPTY_VIEW,
+        view: RuleView = EMPTY_VIEW,
     ) -> None:
         self.pod = pod
         self.resolved = resolved
@@ -169,7 +169,7 @@ class PodClassCache:
         features: Features = DEFAULT_FEATURES,
         kept_verdicts: int = KEPT_VERDICTS,
         rules: tuple[Rule[Any], ...] = RULES,
-        view: ClusterView = EMPTY_VIEW,
+        view: RuleView = EMPTY_VIEW,
     ) -> None:
         self._view = view
         self._rules = rules

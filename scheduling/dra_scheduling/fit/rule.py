@@ -53,7 +53,7 @@ class Host(Protocol):
         """Whether the term holds for the host; for one whose labels are open, whether it still can."""
 
 
-class ClusterView(Protocol):
+class RuleView(Protocol):
     """What rules that look across nodes read of the cluster."""
 
     def index_of(self, rule: "Rule[Any]") -> PodIndex | None:
@@ -81,11 +81,11 @@ class Rule(Generic[Prepared]):
         """Return all of the pod that the rule reads, as can be written as JSON: pods with the same are one class."""
         raise NotImplementedError
 
-    def index(self, view: ClusterView) -> PodIndex | None:  # noqa: ARG002 - most rules look at one node
+    def index(self, view: RuleView) -> PodIndex | None:  # noqa: ARG002 - most rules look at one node
         """Return what is to be told of each pod that takes or leaves a place in the cluster, None where nothing is."""
         return None
 
-    def prepare(self, wanted: Wanted, view: ClusterView) -> Prepared | None:
+    def prepare(self, wanted: Wanted, view: RuleView) -> Prepared | None:
         """Return what such pods ask of hosts, None for nothing, whatever pods come and go."""
         raise NotImplementedError
 

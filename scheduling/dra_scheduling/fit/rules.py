@@ -13,7 +13,7 @@ from dra_scheduling.fit.node_affinity import NodeAffinityRule, NodeSelectorRule
 from dra_scheduling.fit.node_name import NodeName
 from dra_scheduling.fit.node_ports import NodePorts
 from dra_scheduling.fit.node_unschedulable import NodeInitialized, NodeUnschedulable
-from dra_scheduling.fit.rule import Check, ClusterView, Host, Rule, Wanted
+from dra_scheduling.fit.rule import Check, Host, Rule, RuleView, Wanted
 from dra_scheduling.fit.taint_toleration import TaintToleration
 from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Node, Pod
@@ -87,7 +87,7 @@ def empty_view() -> IndexedCluster:
 EMPTY_VIEW = empty_view()
 
 
-def prepare(rules: Iterable[Rule[Any]], wanted: Wanted, view: ClusterView = EMPTY_VIEW) -> tuple[Check, ...]:
+def prepare(rules: Iterable[Rule[Any]], wanted: Wanted, view: RuleView = EMPTY_VIEW) -> tuple[Check, ...]:
     """Return what those of the rules prepared that have something to ask for such pods."""
     asked = ((rule, rule.prepare(wanted, view)) for rule in rules)
     return tuple(Check(rule, prepared) for rule, prepared in asked if prepared is not None)

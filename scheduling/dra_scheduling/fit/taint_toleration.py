@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted, refused
+from dra_scheduling.fit.rule import Host, Rule, RuleView, Wanted, refused
 from dra_scheduling.model.node_selectors import Taint, Toleration
 from dra_scheduling.model.pods import Pod
 
@@ -22,7 +22,7 @@ class TaintToleration(Rule[Tolerations]):
         """Return what the rule reads of the pod."""
         return pod.spec.tolerations
 
-    def prepare(self, wanted: Wanted, _: ClusterView) -> Tolerations:
+    def prepare(self, wanted: Wanted, _: RuleView) -> Tolerations:
         """Return what the pods tolerate."""
         return wanted.pod.spec.tolerations
 

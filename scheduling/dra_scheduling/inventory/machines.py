@@ -1,6 +1,7 @@
 """Tables of instance types that answer for hundreds of types with a few operations."""
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from math import inf
 
 import msgspec
@@ -175,8 +176,8 @@ class MachineTable:
             found = self._by_offer[names] = tuple(ordered)
         return found
 
-    def values_of(self, key: str, mask: int, requirements: Requirements) -> int:
-        """Return how many values of a label the machines of a set may still have under these requirements."""
+    def values_of(self, key: str, mask: int, requirements: Requirements) -> AbstractSet[str]:
+        """Return the values of a label that the machines of a set may still have under these requirements."""
         values: set[str] = set()
         for machine in self.members(mask):
             within = requirements.narrowed(machine.requirements)
@@ -185,7 +186,7 @@ class MachineTable:
                     found = within.narrowed(offering.requirements).of(key)
                     if not found.excludes:
                         values |= found.values
-        return len(values)
+        return values
 
     def largest(self, mask: int) -> Resources:
         """Return the most that any machine of a set has, resource by resource."""

@@ -18,6 +18,7 @@ from dra_scheduling.provisioning.host_refusals import ANY_CHANGE, FULL, TAKEN, h
 from dra_scheduling.provisioning.host_rules import avoided, narrowed, refused_by_rules
 from dra_scheduling.provisioning.host_spec import Origin
 from dra_scheduling.provisioning.node_allocatable_resources import Shares, beyond, plus
+from dra_scheduling.provisioning.open_domains import in_open_domains
 from dra_scheduling.provisioning.pending_pod import PendingPod
 from dra_scheduling.provisioning.plan_context import PlanContext
 from dra_scheduling.provisioning.planned_node import HostPlacement, PlannedNode
@@ -45,6 +46,21 @@ def evaluate_host(
     host: PlannedNode, asked: PendingPod, variant: Variant, context: PlanContext
 ) -> HostPlacement | Refusal:
     """Return what the host would become with the pod, or the first reason why it cannot take it."""
+    if not asked.domain_checks:
+        return _evaluate(host, asked, variant, context)
+    choices = in_open_domains(host, asked, variant)
+    if isinstance(choices, Refusal):
+        return unsuited(host, asked, variant) or choices
+    refusal: Refusal | None = None
+    for choice in choices:
+        found = _evaluate(host, asked, choice, context)
+        if isinstance(found, HostPlacement):
+            return found
+        refusal = refusal or found
+    return refusal or _evaluate(host, asked, variant, context)
+
+
+def _evaluate(host: PlannedNode, asked: PendingPod, variant: Variant, context: PlanContext) -> HostPlacement | Refusal:
     context.effort.asked += 1
     requirements = _suited(host, asked, variant)
     if isinstance(requirements, Refusal):

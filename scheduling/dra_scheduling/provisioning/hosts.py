@@ -54,10 +54,14 @@ class Hosts:
             allocator=allocator,
             classes=cluster.classes,
             daemons=Daemons(cluster, allocator, budget, of_node),
+            placed=cluster.placements.indexes,
             of_node=of_node,
             budget=budget,
             effort=PlanEffort(),
         )
+        if self.context.placed:
+            for uid in sorted(situation.going):
+                cluster.placements.discount(uid)
         self.all: list[PlannedNode] = list(_emptying(cluster, situation))
         for host in planned_nodes(cluster, situation.in_flight):
             # What has become a node has registered, whatever others of its type did.
@@ -148,6 +152,7 @@ class Hosts:
         if isinstance(need, Refusal):
             return None
         host.add_pod(asked, need)
+        host.count_pods(self.context)
         return need
 
     def _is_to_come(self, pod: Pod, *, is_replacing: bool) -> bool:

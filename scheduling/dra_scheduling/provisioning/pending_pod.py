@@ -32,7 +32,9 @@ class PendingPod:
         "_content",
         "_features",
         "checks",
+        "domain_checks",
         "group",
+        "is_monotone",
         "plain_checks",
         "pod",
         "resolved",
@@ -47,7 +49,13 @@ class PendingPod:
         self.shape = shape
         self.resolved = resolved
         self.variants: tuple[Variant, ...] = variants(pod, demands(shape.checks))
-        self.checks = tuple(one for one in shape.checks if not (one.rule.is_of_instance_type or one.terms()))
+        self.domain_checks = tuple(one for one in shape.checks if one.domains is not None)
+        """The rules that look across nodes, which decide where a host may be."""
+        self.is_monotone = all(one.rule.monotone for one in shape.checks)
+        """Whether a host that refused the pod refuses it for the rest of the plan, which only ever adds pods."""
+        self.checks = tuple(
+            one for one in shape.checks if not (one.rule.is_of_instance_type or one.terms() or one.domains is not None)
+        )
         """The rules to ask whatever the labels and the machine are; `plain_checks` are those to ask of plain hosts."""
         self.plain_checks = tuple(one for one in self.checks if one.rule.minds_plain_hosts)
         # Claims that somebody made by hand may be shared, and where the devices of one are binds its other pods.

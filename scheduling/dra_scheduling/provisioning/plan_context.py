@@ -6,6 +6,7 @@ from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.provisioning.daemonset_devices import Daemons
 from dra_scheduling.provisioning.node_allocatable_resources import OfNode
+from dra_scheduling.state.pod_indexes import PodIndexes
 from dra_scheduling.template_devices import TemplateAllocator
 
 
@@ -29,12 +30,14 @@ class PlanEffort:
 class PlanContext(msgspec.Struct, frozen=True, kw_only=True):
     """What all hosts of a plan have in common. `budget` is for all that is asked for one pod.
 
-    `of_node` is there where devices may take of the nodes' own resources.
+    `placed` is what rules count of placed pods, those of the plan included. `of_node` is there where devices may take
+    of the nodes' own resources.
     """
 
     allocator: TemplateAllocator
     classes: ClassIndex
     daemons: Daemons
+    placed: PodIndexes
     of_node: OfNode | None = None
     budget: SearchBudget
     effort: PlanEffort

@@ -22,7 +22,10 @@ from dra_scheduling.provisioning.node_allocatable_resources import plus
 from dra_scheduling.provisioning.pending_pod import PendingPod
 from dra_scheduling.provisioning.plan_context import PlanContext
 from dra_scheduling.state.host_ports import HostPort
+from dra_scheduling.state.pod_indexes import PlacedPod
 from dra_scheduling.template_devices import Allotment
+
+HOSTNAME = "kubernetes.io/hostname"
 
 
 class HostPlacement(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +112,7 @@ class PlannedNode:
             context.allocator.commit(placement.allotment)
             self._has_devices = True
         self._keep_devices(context)
+        self.count_pods(context)
 
     def narrow(self, types: int, requirements: Requirements, context: PlanContext) -> bool:
         """Let the host be only these types under these requirements; return whether that leaves enough choice.
@@ -118,7 +122,15 @@ class PlannedNode:
         self.requirements = requirements
         self.types &= types & self.spec.table.offered(requirements)
         self._keep_devices(context)
+        self.count_pods(context)
         return bool(self.types) and self.has_choice(self.types, requirements)
+
+    def count_pods(self, context: PlanContext) -> None:
+        """Let rules that look across nodes count the pods of the host where it is to be, as far as that is known."""
+        if context.placed:
+            labels = {HOSTNAME: self.spec.name, **self.under(self.requirements).node.metadata.labels}
+            for pod in self.pods:
+                context.placed.settle(pod.key, PlacedPod(pod, labels))
 
     def release(self, context: PlanContext) -> None:
         """Reserve nothing any more: the host is not to be."""
@@ -168,7 +180,8 @@ class PlannedNode:
         """Whether these types leave as many values of labels possible as `minValues` asks for."""
         table = self.spec.table
         return all(
-            (types.bit_count() if key == INSTANCE_TYPE_LABEL else table.values_of(key, types, requirements)) >= least
+            (types.bit_count() if key == INSTANCE_TYPE_LABEL else len(table.values_of(key, types, requirements)))
+            >= least
             for key, least in self.spec.min_values
         )
 

@@ -76,7 +76,8 @@ def plan(cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = DEFAULT_O
 
     Pods that a NodeClaim was made for already keep it for as long as it can serve them.
     """
-    return Planner(cluster, options).run(pods)
+    with cluster.statement():
+        return Planner(cluster, options).run(pods)
 
 
 def plan_in_steps(
@@ -86,7 +87,8 @@ def plan_in_steps(
 
     The cluster must not change meanwhile.
     """
-    return (yield from Planner(cluster, options).run_in_steps(pods))
+    with cluster.statement():
+        return (yield from Planner(cluster, options).run_in_steps(pods))
 
 
 def provision(cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = DEFAULT_OPTIONS) -> ProvisioningResult:
@@ -113,7 +115,10 @@ class _Tried:
 
 
 class Planner:
-    """One plan over the cluster as it stands; the cluster must not change until it is through."""
+    """One plan over the cluster as it stands, which must not change until the plan is through.
+
+    To be made while a statement is open: with its end rules no longer count the pods of the plan.
+    """
 
     def __init__(
         self,
@@ -151,6 +156,7 @@ class Planner:
         nominations: list[Nomination] = []
         refused: list[Unschedulable | OutOfBudget] = []
         asked: list[PendingPod] = []
+        unplaced: dict[str, Unschedulable | OutOfBudget] = {}
         for pod in pods:
             kept = keeper_of(self._cluster, pod)
             if kept is not None:
@@ -163,14 +169,23 @@ class Planner:
             elif isinstance(found, PendingPod):
                 asked.append(found)
         self._least = _least_of(asked)
-        for one in sorted(asked, key=planning_order):
-            before = self._hosts.context.effort.steps
-            placed = self.place(one)
-            yield max(self._hosts.context.effort.steps - before, 1)
-            if isinstance(placed, Nomination):
-                nominations.append(placed)
-            else:
-                refused.append(_unplaced(one.pod, placed))
+        left = sorted(asked, key=planning_order)
+        while left:
+            openings, again = self._cluster.changes.openings, list[PendingPod]()
+            for one in left:
+                before = self._hosts.context.effort.steps
+                placed = self.place(one)
+                yield max(self._hosts.context.effort.steps - before, 1)
+                if isinstance(placed, Nomination):
+                    nominations.append(placed)
+                elif one.is_monotone:
+                    refused.append(_unplaced(one.pod, placed))
+                else:
+                    again.append(one)
+                    unplaced[one.pod.metadata.uid] = _unplaced(one.pod, placed)
+            # Pods that were planned meanwhile may have opened a group of nodes to those that it was closed to.
+            left = again if openings != self._cluster.changes.openings else []
+            refused += [unplaced[one.pod.metadata.uid] for one in again if not left]
         return ProvisioningResult(
             created=tuple(map(self.write, self.opened)),
             extended=tuple(self._extended()),
@@ -229,7 +244,7 @@ class Planner:
         self, asked: PendingPod, number: int, variant: Variant, tried: _Tried, *, is_plain: bool | None
     ) -> Nomination | None:
         context = self._hosts.context
-        place = tried.next_host.get((number, is_plain), 0)
+        place = tried.next_host.get((number, is_plain), 0) if asked.is_monotone else 0
         while place < len(self._hosts.all):
             host = self._hosts.all[place]
             if is_plain is None or host.is_plain is is_plain:
@@ -268,7 +283,7 @@ class Planner:
     def _on_new_host(self, asked: PendingPod, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
         for template in self._cluster.inventory.templates():
             speaker = RefusalSource(NODE_POOL, template.name)
-            if (number, speaker) in tried.refusals:
+            if (number, speaker) in tried.refusals and asked.is_monotone:
                 continue
             host = self._new_host(template, asked, variant)
             placement = host if isinstance(host, Refusal) else self._open(host, asked, variant)

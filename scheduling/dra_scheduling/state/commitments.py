@@ -87,6 +87,12 @@ class Commitments:
         if node not in self._nodes and not self._by_node.get(node, True):
             del self._by_node[node]
 
+    def discount(self, uid: str) -> None:
+        """Let rules no longer count a pod that is about to go; its room and its devices stay taken."""
+        key = self._key_of.get(uid)
+        if key is not None:
+            self.indexes.settle(key, None)
+
     def node_changed(self, node: str) -> ClusterEvent:
         """Let rules know that the node is there, is not there, or has other labels; return what this could help."""
         if not self.indexes:

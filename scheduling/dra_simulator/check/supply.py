@@ -105,7 +105,7 @@ class Supply:
             yield warning("$.spec.limits", "not one of its instance types is within them, the pool makes no node")
         for key, least in template.min_values:
             is_type = key == INSTANCE_TYPE_LABEL
-            count = offered.bit_count() if is_type else table.values_of(key, offered, template.requirements)
+            count = offered.bit_count() if is_type else len(table.values_of(key, offered, template.requirements))
             if count < least:
                 message = f"minValues asks for {least} of {key}, the InstanceTypes of the input leave {count}"
                 yield warning(f"{TEMPLATE}.requirements", message)

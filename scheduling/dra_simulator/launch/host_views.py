@@ -22,10 +22,12 @@ from dra_scheduling.provisioning.host_rules import PlannedHost, as_host_refusal
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.nodepool_limits import Limits
 from dra_scheduling.provisioning.offering_backoff import refusal_of
+from dra_scheduling.provisioning.open_domains import in_open_domains
 from dra_scheduling.provisioning.pending_pod import PendingPod
 from dra_scheduling.provisioning.pending_pod_checks import ask
 from dra_scheduling.provisioning.planned_node import HostPlacement, PlannedNode
 from dra_scheduling.provisioning.planner import Planner, PlanOptions
+from dra_scheduling.provisioning.pod_requirements import Variant
 from dra_scheduling.provisioning.provisioning_result import Nomination
 from dra_scheduling.state.host_ports import daemon_port_refusal
 from dra_scheduling.template_devices import Allotment
@@ -33,6 +35,7 @@ from dra_simulator.explain.request_counts import RequestCount, counts_of, missin
 
 PASSING = frozenset({"LimitReached", "DevicesNotPublished", "NoOffering"})
 """Reasons that time alone may take away."""
+ANY_VARIANT = Variant(requirements=())
 
 
 class TypeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,9 +116,10 @@ def supply_story(cluster: Cluster, pod: Pod, now: str) -> SupplyStory | None:
     asked = ask(cluster, pod)
     if isinstance(asked, Refusal):
         return None
-    surveyor = Surveyor(cluster, asked, now)
-    views = tuple(view for template in cluster.inventory.templates() for view in surveyor.types_of(template))
-    return SupplyStory(hosts=tuple(surveyor.hosts()), groups=grouped(views), refusals=surveyor.verdict())
+    with cluster.statement():
+        surveyor = Surveyor(cluster, asked, now)
+        views = tuple(view for template in cluster.inventory.templates() for view in surveyor.types_of(template))
+        return SupplyStory(hosts=tuple(surveyor.hosts()), groups=grouped(views), refusals=surveyor.verdict())
 
 
 class Surveyor:
@@ -181,7 +185,7 @@ class Surveyor:
             node_pool=template.name,
             taints=template.taints,
         )
-        found = [*of_pool, *self._of_rules(spec, within), *conflicts]
+        found = [*of_pool, *self._of_rules(spec, within), *self._of_domains(spec, bit, within), *conflicts]
         if machine.price_within(within) is None:
             found.append(_refusal("NoOffering", "no offering of it is available"))
         holding = table.holding_port(self._asked.shape.ports, within)
@@ -202,6 +206,12 @@ class Surveyor:
     def _of_rules(self, spec: HostSpec, within: Requirements) -> Iterator[Refusal]:
         host = PlannedHost(spec, within, frozenset())
         return map(as_host_refusal, refusals(self._asked.checks, host))
+
+    def _of_domains(self, spec: HostSpec, bit: int, within: Requirements) -> Iterator[Refusal]:
+        """Yield why no group of nodes is open that a node of the type could be in, for rules that look across nodes."""
+        if self._asked.domain_checks:
+            choices = in_open_domains(PlannedNode(spec, within, bit, {}), self._asked, ANY_VARIANT)
+            yield from (choices,) if isinstance(choices, Refusal) else ()
 
     def _nearest_wishes(self, known: Requirements) -> tuple[Requirement, ...] | None:
         """Return what the pod demands, of terms of which one is enough the one that conflicts least."""

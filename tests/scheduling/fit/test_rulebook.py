@@ -11,7 +11,7 @@ from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.disruption.simulate_scheduling import simulate_without
 from dra_scheduling.fit.pod_class import PodClass
-from dra_scheduling.fit.rule import ClusterView, Host, Rule, Wanted, refused
+from dra_scheduling.fit.rule import Host, Rule, RuleView, Wanted, refused
 from dra_scheduling.fit.rules import RULES
 from dra_scheduling.model.node_selectors import NodeSelectorRequirement, NodeSelectorTerm
 from dra_scheduling.model.pods import Pod
@@ -31,7 +31,7 @@ class NamespaceNodes(Rule[str]):
     def signature(self, pod: Pod) -> object:
         return pod.metadata.namespace
 
-    def prepare(self, wanted: Wanted, _: ClusterView) -> str:
+    def prepare(self, wanted: Wanted, _: RuleView) -> str:
         return wanted.pod.metadata.namespace
 
     def narrow(self, prepared: str) -> tuple[NodeSelectorTerm, ...]:
@@ -53,7 +53,7 @@ class NoExperiments(Rule[str]):
     def signature(self, pod: Pod) -> object:
         return pod.metadata.namespace == "lab"
 
-    def prepare(self, wanted: Wanted, _: ClusterView) -> str | None:
+    def prepare(self, wanted: Wanted, _: RuleView) -> str | None:
         return None if wanted.pod.metadata.namespace == "lab" else EXPERIMENT
 
     def filter(self, prepared: str, host: Host) -> Refusal | None:

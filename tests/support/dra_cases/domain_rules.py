@@ -6,7 +6,7 @@ from typing import ClassVar
 from weakref import WeakValueDictionary
 
 from dra_scheduling.basics.reasons import ClusterEvent, Refusal
-from dra_scheduling.fit.rule import ClusterView, DomainRule, Host, Wanted
+from dra_scheduling.fit.rule import DomainRule, Host, RuleView, Wanted
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.domains import Domains
 
@@ -32,7 +32,7 @@ NO_ZONE = refused_by_zone("NoZone", "without a zone")
 class AppsByZone:
     """How many pods of each app are in each zone, and what that closes to whom."""
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, view: RuleView) -> None:
         self._view = view
         self.counts: defaultdict[App, Counter[str]] = defaultdict(Counter)
         self._read: WeakValueDictionary[App, Domains] = WeakValueDictionary()
@@ -85,7 +85,7 @@ class AppsByZone:
 
 
 class SpreadIndex(AppsByZone):
-    def __init__(self, view: ClusterView, most: int) -> None:
+    def __init__(self, view: RuleView, most: int) -> None:
         super().__init__(view)
         self._refusal = refused_by_zone("ZoneSpread", f"{most} more of its app than in the emptiest zone already")
         self._most = most
@@ -112,13 +112,13 @@ class ZoneSpread(DomainRule):
         self._most = most
         self.asked = 0
 
-    def index(self, view: ClusterView) -> SpreadIndex:
+    def index(self, view: RuleView) -> SpreadIndex:
         return SpreadIndex(view, self._most)
 
     def signature(self, pod: Pod) -> object:
         return app_of(pod)
 
-    def prepare(self, wanted: Wanted, view: ClusterView) -> Domains | None:
+    def prepare(self, wanted: Wanted, view: RuleView) -> Domains | None:
         app = app_of(wanted.pod)
         index = view.index_of(self)
         assert isinstance(index, SpreadIndex)
@@ -148,13 +148,13 @@ class KeptOut(DomainRule):
     def __init__(self) -> None:
         self.asked = 0
 
-    def index(self, view: ClusterView) -> KeepOutIndex:
+    def index(self, view: RuleView) -> KeepOutIndex:
         return KeepOutIndex(view)
 
     def signature(self, pod: Pod) -> object:
         return app_of(pod)
 
-    def prepare(self, wanted: Wanted, view: ClusterView) -> Domains | None:
+    def prepare(self, wanted: Wanted, view: RuleView) -> Domains | None:
         app = app_of(wanted.pod)
         index = view.index_of(self)
         assert isinstance(index, KeepOutIndex)
