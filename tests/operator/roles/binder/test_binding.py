@@ -14,7 +14,7 @@ from dra_operating.loop import settle
 from dra_operating.objects import at, bind_request, held_claim
 from dra_operator.roles.binder.binding import SUSPICION_SECONDS, Binding
 from dra_operator.roles.binder.concurrency import Slot
-from dra_operator.roles.binder.view import RuleView
+from dra_operator.roles.binder.view import ClusterView
 from dra_operator.roles.binder.wakeups import ChangeHub
 from dra_operator.watch.cache import Cache
 from dra_scheduling.model.bindrequests import FAILED, SUCCEEDED, BindRequest
@@ -56,7 +56,7 @@ class World:
         self.cache = Cache()
         self.clock = ManualClock()
         self.may_write = True
-        self.view = RuleView(self.cache, scheduler_name="dra-scheduler", progress=lambda: 0, clock=self.clock)
+        self.view = ClusterView(self.cache, scheduler_name="dra-scheduler", progress=lambda: 0, clock=self.clock)
         self.changes = ChangeHub()
         self.binding = Binding(
             self.carrier,

@@ -24,7 +24,7 @@ from dra_builders.values import (
 from dra_builders.values import pool as pool_of
 from dra_operating.clock import ManualClock
 from dra_operating.objects import at, bind_request, device, held_claim
-from dra_operator.roles.binder.view import CONTENDED_SECONDS, RuleView
+from dra_operator.roles.binder.view import CONTENDED_SECONDS, ClusterView
 from dra_operator.watch.cache import Cache
 from dra_scheduling.extended_resources.resource_names import implicit_name
 from dra_scheduling.model.base import ObjectMeta
@@ -42,7 +42,7 @@ class World:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.cache = Cache()
-        self.view = RuleView(self.cache, scheduler_name=OURS, progress=lambda: 7, clock=self.clock)
+        self.view = ClusterView(self.cache, scheduler_name=OURS, progress=lambda: 7, clock=self.clock)
         self._version = 0
 
     def add(self, *values: KubernetesObject) -> None:
