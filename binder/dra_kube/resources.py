@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from dra_scheduling.model.ids import ObjectKey
-from dra_scheduling.wire import KubernetesObject
+from dra_scheduling.model.kinds import KIND_OF, KubernetesObject
 
 Kind = type[KubernetesObject]
 
@@ -17,6 +17,12 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
     group: str
     version: str
     plural: str
+
+    @classmethod
+    def of(cls, kind: Kind, version: str = "") -> "Resource":
+        """Return where objects of the kind are, in one of its versions; without one in that which is written."""
+        known = KIND_OF[kind]
+        return cls(kind=kind, group=known.group, version=version or known.versions[0], plural=known.plural)
 
     @property
     def api_version(self) -> str:

@@ -1,57 +1,50 @@
-"""The kinds of objects that are watched, and where the API server keeps them."""
+"""What is watched, of the registry of kinds (`dra_scheduling.model.kinds`), and by which roles."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from dra_kube.resources import Kind, Resource
 from dra_scheduling.model.bindrequests import BindRequest
-from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
-from dra_scheduling.model.daemonsets import DaemonSet
+from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.device_taint_rules import DeviceTaintRule
-from dra_scheduling.model.evictions import PodDisruptionBudget
 from dra_scheduling.model.instancetypes import InstanceType
-from dra_scheduling.model.namespaces import Namespace
+from dra_scheduling.model.kinds import KIND_OF, REGISTRY
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import Node, Pod
-from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.model.slices import ResourceSlice
 
-
-def _resource(kind: Kind, group: str, version: str, plural: str) -> Resource:
-    return Resource(kind=kind, group=group, version=version, plural=plural)
-
-
-PODS = _resource(Pod, "", "v1", "pods")
-NODES = _resource(Node, "", "v1", "nodes")
-NAMESPACES = _resource(Namespace, "", "v1", "namespaces")
-CLAIMS = _resource(ResourceClaim, "resource.k8s.io", "v1", "resourceclaims")
-TEMPLATES = _resource(ResourceClaimTemplate, "resource.k8s.io", "v1", "resourceclaimtemplates")
-SLICES = _resource(ResourceSlice, "resource.k8s.io", "v1", "resourceslices")
-CLASSES = _resource(DeviceClass, "resource.k8s.io", "v1", "deviceclasses")
-BIND_REQUESTS = _resource(BindRequest, "scheduling.run.ai", "v1alpha2", "bindrequests")
-
-# Kubernetes 1.36 has them as a beta that is off, and 1.37 as v1.
-TAINT_RULES = _resource(DeviceTaintRule, "resource.k8s.io", "v1", "devicetaintrules")
-BETA_TAINT_RULES = _resource(DeviceTaintRule, "resource.k8s.io", "v1beta2", "devicetaintrules")
-
-# Nodes that do not exist yet; the first three are CustomResourceDefinitions that a cluster may do without.
-NODE_POOLS = _resource(NodePool, "karpenter.sh", "v1", "nodepools")
-NODE_CLAIMS = _resource(NodeClaim, "karpenter.sh", "v1", "nodeclaims")
-INSTANCE_TYPES = _resource(InstanceType, "dra-scheduler.dev", "v1alpha1", "instancetypes")
-DAEMON_SETS = _resource(DaemonSet, "apps", "v1", "daemonsets")
-DISRUPTION_BUDGETS = _resource(PodDisruptionBudget, "policy", "v1", "poddisruptionbudgets")
-
-WATCHED = (NODES, NAMESPACES, CLASSES, SLICES, CLAIMS, TEMPLATES, BIND_REQUESTS, PODS)
-"""What every cluster has to serve."""
-OPTIONAL = (
-    TAINT_RULES,
-    BETA_TAINT_RULES,
-    NODE_POOLS,
-    INSTANCE_TYPES,
-    NODE_CLAIMS,
-    DAEMON_SETS,
-    DISRUPTION_BUDGETS,
-)
-"""What is watched where the cluster serves it: of each kind the first version that is there."""
-BY_KIND: Mapping[Kind, Resource] = {resource.kind: resource for resource in (*reversed(OPTIONAL), *WATCHED)}
+BY_KIND: Mapping[Kind, Resource] = {kind.model: Resource.of(kind.model) for kind in REGISTRY}
 """Of each kind the version that is looked for first."""
+
+PODS = BY_KIND[Pod]
+NODES = BY_KIND[Node]
+CLAIMS = BY_KIND[ResourceClaim]
+SLICES = BY_KIND[ResourceSlice]
+BIND_REQUESTS = BY_KIND[BindRequest]
+NODE_POOLS = BY_KIND[NodePool]
+NODE_CLAIMS = BY_KIND[NodeClaim]
+INSTANCE_TYPES = BY_KIND[InstanceType]
+TAINT_RULES, BETA_TAINT_RULES = (Resource.of(DeviceTaintRule, one) for one in KIND_OF[DeviceTaintRule].versions)
+
+WATCHED = tuple(BY_KIND[kind.model] for kind in REGISTRY if not kind.is_optional)
+"""What every cluster has to serve."""
+OPTIONAL = tuple(Resource.of(kind.model, version) for kind in REGISTRY if kind.is_optional for version in kind.versions)
+"""What is watched where the cluster serves it: of each kind the first version that is there."""
 BY_PATH: Mapping[str, Resource] = {resource.path: resource for resource in (*WATCHED, *OPTIONAL)}
+
+
+class WatchedKinds(NamedTuple):
+    """What some roles watch: what the cluster has to serve for them, and what it may do without."""
+
+    required: tuple[Resource, ...] = WATCHED
+    optional: tuple[Resource, ...] = OPTIONAL
+
+    @classmethod
+    def of(cls, roles: Iterable[str]) -> "WatchedKinds":
+        """Return what a process with these roles keeps in memory."""
+        played = frozenset(map(str, roles))
+        return cls(*(tuple(one for one in some if KIND_OF[one.kind].roles & played) for some in (WATCHED, OPTIONAL)))
+
+
+EVERY_KIND = WatchedKinds()

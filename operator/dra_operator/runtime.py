@@ -17,6 +17,7 @@ from dra_operator.api.discovery import optional, unserved
 from dra_operator.api.events import Recorder
 from dra_operator.api.leases import Election, Leadership
 from dra_operator.api.permissions import missing, needed
+from dra_operator.kinds import WatchedKinds
 from dra_operator.logs import log
 from dra_operator.metrics import DEVICES, WATCH_VERSION
 from dra_operator.pacing import Clock, LevelGate
@@ -86,10 +87,10 @@ class Runtime:
         self._stop_process = stop_process or _terminate
         self._clock = clock
         self._silent: tuple[str, ...] = ()
-        self.added: tuple[Resource, ...] = ()
-        """What this cluster serves of the kinds that not every cluster does; known after `start`."""
+        self._kinds = WatchedKinds.of(settings.roles)
+        self._optional: tuple[Resource, ...] = ()
         self.cache = Cache()
-        self.watches = Watches(self._clock, self._listed)
+        self.watches = Watches(self._clock, self._listed, self._kinds.required)
         self._gate = LevelGate(self.watches.are_level)
         self.view = ClusterView(
             self.cache,
@@ -122,11 +123,16 @@ class Runtime:
         except BaseException:
             await self.stop()
             raise
-        for resource in self.added:
+        for resource in self._optional:
             self.watches.add(resource)
         self._build(self._api)
         self.watches.begin()
         self._unready = ()
+
+    @property
+    def watched(self) -> tuple[Resource, ...]:
+        """What Kopf has to watch: what the roles need, as far as this cluster serves it; known after `start`."""
+        return self.watches.resources
 
     def observe(self, kind: Kind, event: Mapping[str, Any]) -> None:
         """Take in a watch event of Kopf's."""
@@ -177,11 +183,12 @@ class Runtime:
         device_problems = DeviceProblems(recorder, self.view.pool_problem)
         self._intake = Intake(self.cache, self.watches, bad_input, (self.view, device_problems, *self._roles.values()))
         api.learn = self._intake.learn
-        DEVICES.labels("allocated").set_function(self.view.devices_taken)
+        if ResourceClaim in self.watches:
+            DEVICES.labels("allocated").set_function(self.view.devices_taken)
         for resource in self.watches.resources:
             WATCH_VERSION.labels(resource.plural).set_function(partial(self._progress, resource.kind))
         audit = Audit(api, self.cache, self.watches, self._intake)
-        self._upgrades = Upgrades(api, self.added, self.fail)
+        self._upgrades = Upgrades(api, self._optional, self.fail, self._kinds)
         jobs = (recorder.run(), self.access.run(), audit.run(), self._upgrades.run(), self._watch_the_watches())
         self._spawn(*jobs, self._go(api))
 
@@ -229,14 +236,16 @@ class Runtime:
         told: tuple[str, ...] = ()
         while True:
             try:
-                lines = await unserved(api)
-                self.added = await optional(api)
+                lines = await unserved(api, self._kinds)
+                self._optional = await optional(api, self._kinds)
                 self.access.accepted()
             except ApiError as error:
                 await self._look_at_refusal(error)
                 lines = (f"the API server cannot be asked what it serves: {error}",)
             if not lines:
-                _log.info("optional kinds", watched=tuple(f"{one.plural} in {one.api_version}" for one in self.added))
+                _log.info(
+                    "optional kinds", watched=tuple(f"{one.plural} in {one.api_version}" for one in self._optional)
+                )
                 return
             self._unready = lines
             if lines != told:

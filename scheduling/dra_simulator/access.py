@@ -1,44 +1,16 @@
 """A live cluster, read and never written: every object that a scheduling cycle sees."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
 from pykube import HTTPClient, KubeConfig
 from pykube.exceptions import KubernetesError
 
+from dra_scheduling.model.bindrequests import BindRequest
+from dra_scheduling.model.kinds import REGISTRY, ApiKind
 from dra_scheduling.wire import InvalidObjectError, KubernetesObject, read
 from dra_simulator.problems import InputProblem, UnusableInputError
 
-PLURALS = {
-    "Node": ("v1", "nodes"),
-    "Namespace": ("v1", "namespaces"),
-    "Pod": ("v1", "pods"),
-    "ResourceClaim": ("resource.k8s.io/v1", "resourceclaims"),
-    "ResourceClaimTemplate": ("resource.k8s.io/v1", "resourceclaimtemplates"),
-    "ResourceSlice": ("resource.k8s.io/v1", "resourceslices"),
-    "DeviceClass": ("resource.k8s.io/v1", "deviceclasses"),
-    "DeviceTaintRule": ("resource.k8s.io/v1", "devicetaintrules"),
-    "NodePool": ("karpenter.sh/v1", "nodepools"),
-    "NodeClaim": ("karpenter.sh/v1", "nodeclaims"),
-    "InstanceType": ("dra-scheduler.dev/v1alpha1", "instancetypes"),
-    "DaemonSet": ("apps/v1", "daemonsets"),
-    "PodDisruptionBudget": ("policy/v1", "poddisruptionbudgets"),
-    "BindRequest": ("scheduling.run.ai/v1alpha2", "bindrequests"),
-}
-# A cluster without our CRDs, or one that plans no nodes, can be looked at all the same.
-OPTIONAL = frozenset(
-    {
-        "BindRequest",
-        "DeviceTaintRule",
-        "NodePool",
-        "NodeClaim",
-        "InstanceType",
-        "DaemonSet",
-        "PodDisruptionBudget",
-    }
-)
-# Kubernetes 1.36 serves taint rules as a beta, where it does at all; they look the same.
-OLDER = {"DeviceTaintRule": "resource.k8s.io/v1beta2"}
 PAGE = 500
 FORBIDDEN, NOT_FOUND = 403, 404
 
@@ -70,29 +42,29 @@ class LiveCluster:
 
         Raises `UnusableInputError` where the server cannot be reached or refuses.
         """
-        for kind, (version, plural) in PLURALS.items():
-            for raw in self._list(kind, version, plural):
+        for kind in REGISTRY:
+            for raw in self._list(kind, kind.api_versions):
                 try:
-                    yield read({**raw, "apiVersion": version, "kind": kind})
+                    # Objects of a former version look the same.
+                    yield read({**raw, "apiVersion": kind.api_versions[0], "kind": kind.name})
                 except InvalidObjectError as error:
                     self.skipped.append(InputProblem("cluster", error.subject, error.path, error.problem))
 
-    def _list(self, kind: str, version: str, plural: str) -> Iterator[Mapping[str, object]]:
-        following = ""
+    def _list(self, kind: ApiKind, versions: Sequence[str]) -> Iterator[Mapping[str, object]]:
+        following, plural = "", kind.plural
         while True:
             parameters = {"limit": PAGE, **({"continue": following} if following else {})}
             try:
-                response = self._client.get(version=version, url=plural, params=parameters)
-                if response.status_code == NOT_FOUND and kind in OPTIONAL:
-                    older = OLDER.get(kind, version)
-                    yield from self._list(kind, older, plural) if older != version else ()
+                response = self._client.get(version=versions[0], url=plural, params=parameters)
+                if response.status_code == NOT_FOUND and _may_be_missing(kind):
+                    yield from self._list(kind, versions[1:]) if versions[1:] else ()
                     return
                 page = response.json()
             except (KubernetesError, OSError, ValueError) as error:
                 raise _unusable(plural, f"expected an answer of {self._client.url}: {error}") from error
             if not response.ok:
                 refusal = _unusable(plural, f"expected a list: {page.get('message', response.reason)}")
-                if response.status_code == FORBIDDEN and kind in OPTIONAL:
+                if response.status_code == FORBIDDEN and _may_be_missing(kind):
                     self.skipped.extend(refusal.problems)
                     return
                 raise refusal
@@ -100,6 +72,11 @@ class LiveCluster:
             following = page.get("metadata", {}).get("continue", "")
             if not following:
                 return
+
+
+def _may_be_missing(kind: ApiKind) -> bool:
+    """Whether a cluster can be looked at without the kind: before our definitions are applied it has no BindRequests."""
+    return kind.is_optional or kind.model is BindRequest
 
 
 def _unusable(subject: str, message: str) -> UnusableInputError:

@@ -8,6 +8,7 @@ from dra_kube.resources import Resource
 from dra_operator.api.permissions import Permission, needed
 from dra_operator.kinds import OPTIONAL, WATCHED
 from dra_operator.settings import Role, Settings
+from dra_scheduling.model.kinds import REGISTRY
 
 ROOT = Path(__file__).parents[2]
 BASE = list(resources(ROOT / "manifests/base"))
@@ -84,17 +85,19 @@ def is_granted(wanted: Permission, account: str, documents: list[Json]) -> bool:
     )
 
 
-def test_nothing_is_watched_for_nothing() -> None:
+@pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER, Role.NODECLAIMS])
+def test_a_role_may_watch_what_it_keeps_in_memory_and_nothing_else(role: Role) -> None:
     allowed = {
         (group, plural)
         for document in ROLES
-        if document["metadata"]["name"] == "dra-watcher"
+        if document["metadata"]["name"] == f"dra-{role}"
         for rule in document["rules"]
+        if "watch" in rule["verbs"]
         for group in rule["apiGroups"]
         for plural in rule["resources"]
     }
 
-    assert allowed == {(resource.group, resource.plural) for resource in (*WATCHED, *OPTIONAL)}
+    assert allowed == {(kind.group, kind.plural) for kind in REGISTRY if role.value in kind.roles}
 
 
 @pytest.mark.parametrize("role", [Role.SCHEDULER, Role.BINDER, Role.NODECLAIMS])

@@ -13,8 +13,8 @@ from dra_cases.worlds import manifests, standard_classes
 from dra_controlplane.client import ApiClient
 from dra_controlplane.server import ControlPlane
 from dra_operator.kinds import BY_PATH
+from dra_scheduling.model.kinds import REGISTRY
 from dra_scheduling.wire import write
-from dra_simulator.access import PLURALS
 from dra_simulator.complete import complete
 from dra_simulator.load import Loaded, Manifest
 
@@ -53,7 +53,7 @@ def test_a_dump_simulates_like_the_cluster_it_is_of(
 
 
 def test_what_a_cycle_sees_is_what_is_read() -> None:
-    assert {plural for _, plural in PLURALS.values()} >= {resource.plural for resource in BY_PATH.values()}
+    assert {kind.plural for kind in REGISTRY} >= {resource.plural for resource in BY_PATH.values()}
 
 
 def test_taint_rules_are_read_where_there_are_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

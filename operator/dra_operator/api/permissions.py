@@ -17,6 +17,7 @@ from dra_operator.kinds import (
     PODS,
     SLICES,
     WATCHED,
+    WatchedKinds,
 )
 from dra_operator.settings import NodeClaimsMode, Role, Settings
 
@@ -40,9 +41,10 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.verb} {what} {f'in namespace {self.namespace}' if self.namespace else 'in every namespace'}"
 
 
-def needed(settings: Settings, watched: Iterable[Resource] = WATCHED) -> tuple[Permission, ...]:
-    """Return what the roles of this process need where these kinds are watched."""
-    watched = tuple(watched)
+def needed(settings: Settings, served: Iterable[Resource] = WATCHED) -> tuple[Permission, ...]:
+    """Return what the roles of this process need where these kinds are served, of which they watch theirs."""
+    kinds = WatchedKinds.of(settings.roles)
+    watched = tuple(one for one in served if one in {*kinds.required, *kinds.optional})
     wanted = [_on(resource, verb) for resource in watched for verb in ("list", "watch")]
     if Role.SCHEDULER in settings.roles:
         wanted += [_on(BIND_REQUESTS, verb) for verb in ("get", "create", "update", "delete")]

@@ -10,7 +10,6 @@ import kopf
 
 from dra_kube.resources import Kind, Resource
 from dra_operator.api.credentials import Access, NoAccessError
-from dra_operator.kinds import WATCHED
 from dra_operator.logs import configure, log
 from dra_operator.probes import AddressInUseError
 from dra_operator.settings import Settings, SettingsError
@@ -27,7 +26,11 @@ class Operator(Protocol):
     settings: Settings
     access: Access
     failure: str
-    added: tuple[Resource, ...]
+
+    @property
+    def watched(self) -> tuple[Resource, ...]:
+        """What Kopf is to watch; known after `start`."""
+        ...
 
     async def start(self) -> None:
         """Return when Kopf may begin to watch."""
@@ -47,8 +50,6 @@ def register(build: Callable[[Settings], Operator]) -> None:
     kopf.on.startup()(partial(start, build))
     kopf.on.cleanup()(stop)
     kopf.on.login()(log_in)
-    for resource in WATCHED:
-        _watch(resource)
 
 
 async def start(
@@ -67,7 +68,8 @@ async def start(
         configure(operator.settings)
         tune(settings)
         await operator.start()
-        for resource in operator.added:
+        # Which kinds these are depends on the roles, and on what the cluster serves.
+        for resource in operator.watched:
             _watch(resource)
     except SettingsError as error:
         print(error, file=sys.stderr)  # noqa: T201  before there is a log

@@ -158,7 +158,7 @@ class Intake:
     def learn(self, answer: Raw) -> None:
         """Take in what the API server answered to a write of this process, unless the watch was faster."""
         kind = KINDS.get((str(answer.get("apiVersion")), str(answer.get("kind"))))
-        if kind is None or answer["metadata"].get("deletionTimestamp"):
+        if kind is None or kind not in self._watches or answer["metadata"].get("deletionTimestamp"):
             return
         if self._watches[kind].learn(answer["metadata"]["uid"], version_of(answer)):
             self._take(kind, "MODIFIED", answer)

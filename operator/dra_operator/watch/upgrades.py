@@ -10,6 +10,7 @@ from dra_kube.api import Api
 from dra_kube.errors import ApiError
 from dra_kube.resources import Resource
 from dra_operator.api.discovery import optional, unserved
+from dra_operator.kinds import EVERY_KIND, WatchedKinds
 from dra_operator.logs import log
 
 PERIOD_SECONDS = 60.0
@@ -25,11 +26,18 @@ _log = log("upgrades")
 class Upgrades:
     """Looks now and then. `changed` is called once, with the reason, when other optional kinds are there to stay.
 
-    `watched` are the optional kinds that this process started with.
+    `watched` are the optional kinds that this process started with, `kinds` those that concern it.
     """
 
-    def __init__(self, api: Api, watched: tuple[Resource, ...], changed: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        api: Api,
+        watched: tuple[Resource, ...],
+        changed: Callable[[str], None],
+        kinds: WatchedKinds = EVERY_KIND,
+    ) -> None:
         self._api = api
+        self._kinds = kinds
         self._watched = watched
         self._changed = changed
         self._served = watched
@@ -55,11 +63,11 @@ class Upgrades:
 
     async def look(self) -> None:
         """Ask once. Raises `ApiError`."""
-        lines = await unserved(self._api)
+        lines = await unserved(self._api, self._kinds)
         if lines != self.problems:
             _tell(lines)
         self.problems = lines
-        served = await optional(self._api)
+        served = await optional(self._api, self._kinds)
         is_same = served == self._served
         self._served = served
         self._times = 0 if served == self._watched else self._times + 1 if is_same else 1

@@ -137,15 +137,15 @@ class Watch:
 
 
 class Watches:
-    """The watches of the kinds that every cluster serves, and of those that are added."""
+    """The watches of the kinds that a process has to have, and of those that are added."""
 
     __slots__ = ("_clock", "_on_listed", "_watches")
 
-    def __init__(self, clock: Clock, on_listed: Listed) -> None:
+    def __init__(self, clock: Clock, on_listed: Listed, required: Iterable[Resource] = WATCHED) -> None:
         self._clock = clock
         self._on_listed = on_listed
         self._watches: dict[Kind, Watch] = {}
-        for resource in WATCHED:
+        for resource in required:
             self.add(resource)
 
     def add(self, resource: Resource) -> None:
@@ -156,6 +156,9 @@ class Watches:
     def resources(self) -> tuple[Resource, ...]:
         """What is watched."""
         return tuple(watch.resource for watch in self._watches.values())
+
+    def __contains__(self, kind: Kind) -> bool:
+        return kind in self._watches
 
     def __getitem__(self, kind: Kind) -> Watch:
         return self._watches[kind]

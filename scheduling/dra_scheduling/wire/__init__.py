@@ -1,10 +1,10 @@
 """Kubernetes JSON in and out of the model. Every refusal names the object, the path in it and what was expected."""
 
+from dra_scheduling.model.kinds import KubernetesObject
 from dra_scheduling.wire.decode_errors import WireFault
 from dra_scheduling.wire.objects import (
     KINDS,
     InvalidObjectError,
-    KubernetesObject,
     UnknownKindError,
     faults_of,
     key_of,

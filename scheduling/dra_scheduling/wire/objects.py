@@ -6,57 +6,22 @@ from typing import TypeVar
 import msgspec
 
 from dra_scheduling.model.base import Value
-from dra_scheduling.model.bindrequests import BindRequest
-from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
-from dra_scheduling.model.daemonsets import DaemonSet
-from dra_scheduling.model.device_taint_rules import DeviceTaintRule
-from dra_scheduling.model.evictions import PodDisruptionBudget
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import InstanceType
-from dra_scheduling.model.namespaces import Namespace
+from dra_scheduling.model.kinds import REGISTRY, KubernetesObject
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.model.pods import Node, Pod
-from dra_scheduling.model.slices import DeviceClass, ResourceSlice
+from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.wire.decode_errors import WireFault, fault_of
 from dra_scheduling.wire.interning import share_parts
 from dra_scheduling.wire.paths import with_keys
 from dra_scheduling.wire.wire_faults import faults, unknown_fields
 from kube_cel.quantity import Quantity
 
-KubernetesObject = (
-    Node
-    | Namespace
-    | Pod
-    | ResourceClaim
-    | ResourceClaimTemplate
-    | ResourceSlice
-    | DeviceClass
-    | DeviceTaintRule
-    | BindRequest
-    | NodePool
-    | NodeClaim
-    | InstanceType
-    | DaemonSet
-    | PodDisruptionBudget
-)
 T = TypeVar("T", bound=Value)
 
 KINDS: Mapping[tuple[str, str], type[KubernetesObject]] = {
-    ("v1", "Node"): Node,
-    ("v1", "Namespace"): Namespace,
-    ("v1", "Pod"): Pod,
-    ("resource.k8s.io/v1", "ResourceClaim"): ResourceClaim,
-    ("resource.k8s.io/v1", "ResourceClaimTemplate"): ResourceClaimTemplate,
-    ("resource.k8s.io/v1", "ResourceSlice"): ResourceSlice,
-    ("resource.k8s.io/v1", "DeviceClass"): DeviceClass,
-    ("resource.k8s.io/v1", "DeviceTaintRule"): DeviceTaintRule,
-    ("scheduling.run.ai/v1alpha2", "BindRequest"): BindRequest,
-    ("karpenter.sh/v1", "NodePool"): NodePool,
-    ("karpenter.sh/v1", "NodeClaim"): NodeClaim,
-    ("dra-scheduler.dev/v1alpha1", "InstanceType"): InstanceType,
-    ("apps/v1", "DaemonSet"): DaemonSet,
-    ("policy/v1", "PodDisruptionBudget"): PodDisruptionBudget,
+    (kind.api_versions[0], kind.name): kind.model for kind in REGISTRY
 }
 STRICT_KINDS = frozenset({InstanceType, NodePool, NodeClaim})
 """Kinds that are read in full, so that a field that is not read is none."""
