@@ -75,7 +75,7 @@ class LiveCluster:
 
 
 def _may_be_missing(kind: ApiKind) -> bool:
-    """Whether a cluster can be looked at without the kind: before our definitions are applied it has no BindRequests."""
+    """Whether a cluster can be looked at without the kind, as before our definitions are applied."""
     return kind.is_optional or kind.model is BindRequest
 
 
