@@ -11,6 +11,7 @@ from dra_cluster.proxy import Proxy
 from dra_cluster.world import World
 from dra_controlplane.server import ControlPlane
 from dra_controlplane.waiting import wait_until
+from dra_scheduling.model.kinds import REGISTRY
 
 pytestmark = pytest.mark.controlplane
 
@@ -35,6 +36,16 @@ def test_one_process_decides_and_binds(replicas: Operators, place: World, comman
     assert place.bound("by-template") == place.bound("by-name") == place.named("n1")
     code, seconds = operator.terminate()
     assert (code, seconds < STOP_SECONDS) == (0, True)
+
+
+@pytest.mark.parametrize("role", ["scheduler", "binder", "nodeclaims"])
+def test_a_process_watches_what_its_role_needs_and_nothing_else(replicas: Operators, role: str) -> None:
+    operator = replicas.add(f"only-{role}", roles=role, account=f"dra-{role}")
+    operator.run()
+
+    watched = set(re.findall(r'dra_scheduler_watch_version\{resource="(\w+)"\}', operator.ask("/metrics")[1]))
+    wanted = {kind.plural for kind in REGISTRY if role in kind.roles}
+    assert watched == wanted - {"devicetaintrules"} | (watched & {"devicetaintrules"})
 
 
 def test_a_stop_in_the_middle_of_binds_is_clean_and_the_next_start_goes_on(

@@ -20,9 +20,11 @@ from dra_controlplane.kubeconfig import write_for_token
 from dra_controlplane.process import guarded
 from dra_controlplane.server import ControlPlane, free_port
 from dra_controlplane.waiting import wait_until
+from dra_scheduling.model.kinds import REGISTRY
 
 BY_PROGRAM = (sys.executable, "-m", "dra_operator")
 BY_KOPF = (sys.executable, "-m", "kopf", "run", "-m", "dra_operator", "--all-namespaces", "--standalone")
+DEFAULT_ROLES = "scheduler,binder,nodeclaims"
 READY_SECONDS = 90.0
 ENDS_SECONDS = 90.0
 REPORTED_BYTES = 20_000
@@ -153,7 +155,8 @@ class RunningOperator:
     def wait_seen(self, *objects: Json) -> None:
         """Waits until the process knows these objects as they are here, and whatever happened to their kinds before.
 
-        Kinds are watched apart: it may hear of a pod first, and of the node that was there before it later.
+        It never hears of kinds that its roles do not watch. Kinds are watched apart: it may hear of a pod first, and of
+        the node that was there before it later.
         """
         for one in objects:
             wait_until(partial(self._has_seen, one), f"{self.name} to see {one['kind']} {one['metadata']['name']}")
@@ -171,6 +174,13 @@ class RunningOperator:
             return log.read().decode(errors="replace")
 
     def _has_seen(self, one: Json) -> bool:
+        watched = {
+            kind.name
+            for kind in REGISTRY
+            if kind.roles & set(self._settings.get("DRA_ROLES", DEFAULT_ROLES).split(","))
+        }
+        if one["kind"] not in watched:
+            return True
         resource = f"{one['kind'].lower()}{'es' if one['kind'].endswith('s') else 's'}"
         return self.metric(f'dra_scheduler_watch_version{{resource="{resource}"}}') >= int(
             one["metadata"]["resourceVersion"]
