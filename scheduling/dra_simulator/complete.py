@@ -21,10 +21,9 @@ from dra_scheduling.wire import (
     faults_of,
     key_of,
     read,
-    read_as,
     unknown_fields_of,
 )
-from dra_simulator.admission import PriorityClass, created, prioritized, registered_node, time_after
+from dra_simulator.admission import Policies, created, registered_node, time_after
 from dra_simulator.identity import Names, with_uid
 from dra_simulator.load import Loaded, Manifest
 from dra_simulator.problems import InputProblem
@@ -101,9 +100,9 @@ def complete(loaded: Loaded, namespace: str = "default", now: str | None = None)
 
 
 class _Reader:
-    """Sorts manifests into values, workloads, priority classes and what nothing here reads."""
+    """Sorts manifests into values, workloads, what admission reads, and what nothing here reads."""
 
-    __slots__ = ("_names", "_seen", "files", "ignored", "priorities", "problems", "unknown", "values", "workloads")
+    __slots__ = ("_names", "_seen", "files", "ignored", "policies", "problems", "unknown", "values", "workloads")
 
     def __init__(self, namespace: str) -> None:
         self._names = Names(namespace)
@@ -114,7 +113,7 @@ class _Reader:
         self.unknown: list[UnknownField] = []
         self.values: list[KubernetesObject] = []
         self.workloads: list[Workload] = []
-        self.priorities: list[PriorityClass] = []
+        self.policies = Policies()
 
     def take(self, manifest: Manifest) -> None:
         place = "" if _has_name(manifest.raw) else manifest.place
@@ -153,8 +152,7 @@ class _Reader:
                     self.workloads.append(workload)
 
     def _sort_unknown(self, manifest: Manifest, api: str) -> None:
-        if api == "scheduling.k8s.io/v1 PriorityClass":
-            self.priorities.append(read_as(PriorityClass, manifest.raw))
+        if self.policies.take(api, manifest.raw):
             return
         workload = workload_of(manifest.raw)
         if workload is None:
@@ -182,8 +180,9 @@ def _has_name(raw: Mapping[str, object]) -> bool:
 def _with_controllers(reader: _Reader) -> Iterator[KubernetesObject]:
     now = time_after(reader.values)
     given = [created(value, now) for value in reader.values]
-    pods = [prioritized(pod, reader.priorities) for pod in given if isinstance(pod, Pod)]
-    pods += [prioritized(created(pod, now), reader.priorities) for pod in _pods_of_workloads(reader, pods, given)]
+    pods = [pod for one in given if isinstance(one, Pod) for pod in _admitted(reader, one)]
+    made = _pods_of_workloads(reader, pods, given)
+    pods += [pod for one in made for pod in _admitted(reader, created(one, now))]
     given = [with_uid(value) for value in given if not isinstance(value, Pod)]
     maker = ClaimMaker(
         {value.key: value for value in given if isinstance(value, ResourceClaim)},
@@ -192,6 +191,15 @@ def _with_controllers(reader: _Reader) -> Iterator[KubernetesObject]:
     yield from (maker.serve(with_uid(pod)) for pod in sorted(pods, key=key_of))
     yield from maker.claims.values()
     yield from (value for value in given if not isinstance(value, ResourceClaim))
+
+
+def _admitted(reader: _Reader, pod: Pod) -> Iterator[Pod]:
+    """Yield the pod as admission leaves it, unless that refuses it."""
+    admitted, faults = reader.policies.admit(pod)
+    if not faults:
+        yield admitted
+    subject = subject_of(pod)
+    reader.problems += (InputProblem(reader.files[subject], str(subject), *fault) for fault in faults)
 
 
 def _pods_of_workloads(reader: _Reader, pods: Iterable[Pod], given: Iterable[KubernetesObject]) -> list[Pod]:

@@ -103,6 +103,7 @@ class PodSpec(Value, frozen=True):
     node_name: str = ""
     host_network: bool = False
     scheduler_name: str = "default-scheduler"
+    runtime_class_name: str = ""
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: dict[str, Quantity] = {}
