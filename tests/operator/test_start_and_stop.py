@@ -45,7 +45,9 @@ def test_a_process_watches_what_its_role_needs_and_nothing_else(replicas: Operat
 
     watched = set(re.findall(r'dra_scheduler_watch_version\{resource="(\w+)"\}', operator.ask("/metrics")[1]))
     wanted = {kind.plural for kind in REGISTRY if role in kind.roles}
-    assert watched == wanted - {"devicetaintrules"} | (watched & {"devicetaintrules"})
+    # Kubernetes 1.36 does not serve taint rules.
+    assert (watched - wanted, wanted - watched) in [(set(), set()), (set(), {"devicetaintrules"})]
+    assert operator.terminate()[0] == 0
 
 
 def test_a_stop_in_the_middle_of_binds_is_clean_and_the_next_start_goes_on(
