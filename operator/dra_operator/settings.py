@@ -35,6 +35,13 @@ class Role(StrEnum):
     KWOK = "kwok"
 
 
+class ScoreProfile(StrEnum):
+    """Which of the nodes that take a pod gets it (`dra_scheduling.fit.score_profiles`)."""
+
+    PACK = "pack"
+    KUBE_SCHEDULER = "kube-scheduler"
+
+
 class NodeClaimsMode(StrEnum):
     """Who makes nodes for pods that fit nowhere."""
 
@@ -116,6 +123,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cooldown_seconds: Annotated[
         float, _seconds("Prefer other equivalent devices for this many seconds after a device is released.", 0, 3_600)
     ] = 30.0
+    score_profile: Annotated[
+        ScoreProfile,
+        _meta("Choice between nodes. pack: keep large pieces free; kube-scheduler: spread by its plugins and weights."),
+    ] = ScoreProfile.PACK
     bind_concurrency: Annotated[int, _whole("Bind at most this many pods at the same time.", 1, 1_000)] = 32
     backoff_limit: Annotated[
         int, _whole("spec.backoffLimit of BindRequests: failed attempts before the pod is scheduled again.", 0, 1_000)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from dra_scheduling.basics.features import DEFAULT_FEATURES, Features, features_named
 
+SCORE_PROFILES = ("pack", "kube-scheduler")
+"""Named here, since nobody waits for the scheduler who asks for help."""
 SIMULATE_EXAMPLES = """\
 examples:
   dra simulate manifests/samples                   a folder, with everything in it
@@ -79,6 +81,13 @@ def _add_simulate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     _add_input(simulate)
     _add_gates(simulate)
     _add_now(simulate, "that of the dump, or else just after the last object was created")
+    simulate.add_argument(
+        "--score-profile",
+        dest="profile",
+        choices=SCORE_PROFILES,
+        default=SCORE_PROFILES[0],
+        help="how to choose between nodes (default: pack, as the operator's DRA_SCORE_PROFILE)",
+    )
     simulate.add_argument("--all-pods", action="store_true", help="schedule the pods of other schedulers, too")
     simulate.add_argument("--explain", metavar="POD", help="tell the whole story of one pod (NAME or NAMESPACE/NAME)")
     simulate.add_argument("--trace", metavar="FILE", help="write each step of the search to a file, as JSON lines")

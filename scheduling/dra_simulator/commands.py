@@ -41,12 +41,12 @@ def run_simulate(arguments: argparse.Namespace) -> int:
         watchers = [watcher for watcher in (listener, trace) if watcher is not None]
         whose = Whose.EVERYBODYS if arguments.all_pods else Whose.OURS
         nodes = Nodes.LAUNCHED if arguments.launch else Nodes.PLANNED
-        simulation = simulate(world, whose, watchers, arguments.features, nodes)
+        simulation = simulate(world, whose, watchers, arguments.features, nodes, arguments.profile)
     result = result_of(simulation)
     blocks = simulation_blocks(simulation)
     is_stuck = bool(simulation.pending)
     if arguments.without_node:
-        before = cluster_of(world, whose, arguments.features)
+        before = cluster_of(world, whose, arguments.features, arguments.profile)
         found = what_if(before, arguments.without_node, world.now)
         result["withoutNodes"] = what_if_in_plain_values(found)
         blocks += what_if_blocks(found, before)

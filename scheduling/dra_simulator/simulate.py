@@ -8,6 +8,7 @@ import msgspec
 from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.cluster import DEFAULT_SCHEDULER_NAME
+from dra_scheduling.fit.score_profiles import PACK, PROFILES
 from dra_scheduling.model.ids import DeviceID, PoolKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
@@ -60,12 +61,15 @@ def simulate(
     watchers: Sequence[Watcher] = (),
     features: Features = DEFAULT_FEATURES,
     nodes: Nodes = Nodes.PLANNED,
+    profile: str = PACK.name,
 ) -> Simulation:
     """Return what the scheduler decides about the pending pods of this world, and which nodes it plans for the rest.
 
+    `profile` names what makes a node the best, one of `PROFILES`.
+
     Searches end by steps alone, by no clock, so that the same world has the same outcome on every machine.
     """
-    played = PlayedCluster(_objects(world, whose), features, watchers, world.now)
+    played = PlayedCluster(_objects(world, whose), features, watchers, world.now, profile)
     played.run()
     if nodes is Nodes.LAUNCHED:
         provider = Provider(played.cluster, Catalogue(played.cluster), world.of(ResourceSlice), world.now)
@@ -88,9 +92,11 @@ def simulate(
     )
 
 
-def cluster_of(world: World, whose: Whose = Whose.OURS, features: Features = DEFAULT_FEATURES) -> Cluster:
+def cluster_of(
+    world: World, whose: Whose = Whose.OURS, features: Features = DEFAULT_FEATURES, profile: str = PACK.name
+) -> Cluster:
     """Return the world as the scheduler sees it; other schedulers' pods become ours where everybody's are wanted."""
-    cluster = Cluster(features=features)
+    cluster = Cluster(features=features, profile=PROFILES[profile])
     for value in _objects(world, whose):
         cluster.apply(value)
     return cluster

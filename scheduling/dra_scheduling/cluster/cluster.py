@@ -17,7 +17,8 @@ from dra_scheduling.devices.ledger import Cooldown, Ledger
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.fit.pod_class import PodClassCache
 from dra_scheduling.fit.rule import Rule
-from dra_scheduling.fit.rules import RULES, IndexedCluster
+from dra_scheduling.fit.rules import RULES, IndexedCluster, Rulebook
+from dra_scheduling.fit.score_profiles import PACK, Profile
 from dra_scheduling.inventory import Inventory
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimTemplate
@@ -58,8 +59,8 @@ class Cluster:
         node_class_groups: frozenset[str] | None = None,
         cooldown: Cooldown | None = None,
         rules: tuple[Rule[Any], ...] = RULES,
+        profile: Profile = PACK,
     ) -> None:
-        self._rules = rules
         self.scheduler_name = scheduler_name
         self.journal = Journal()
         """The inverses of what the open statement has done."""
@@ -73,8 +74,9 @@ class Cluster:
         self.claims = ClaimBook(self.ledger, self.pools, self.changes)
         self.placements = Commitments(self.nodes, self.claims, self.changes)
         self._labels = NodeLabels(self.nodes)
-        self._view = IndexedCluster(rules, self.placements.indexes, self._labels, self.changes)
-        self.shapes = PodClassCache(features, rules=rules, view=self._view)
+        view = IndexedCluster(rules, self.placements.indexes, self._labels, self.changes)
+        self._rulebook = Rulebook(rules, view, profile)
+        self.shapes = PodClassCache(features, rulebook=self._rulebook)
         self.inventory = Inventory(features, node_class_groups)
         self.budgets: dict[ObjectKey, PodDisruptionBudget] = {}
         self.features = features
@@ -153,7 +155,7 @@ class Cluster:
 
     def forget_answers(self) -> None:
         """Forget what nodes said to pods so far, as after a start: the next answers are the same, and cost more."""
-        self.shapes = PodClassCache(self.features, rules=self._rules, view=self._view)
+        self.shapes = PodClassCache(self.features, rulebook=self._rulebook)
 
     def pod(self, key: ObjectKey) -> Pod | None:
         """Return the pod of that name."""

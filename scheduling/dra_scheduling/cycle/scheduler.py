@@ -39,6 +39,7 @@ from dra_scheduling.cycle.terminating_pods import begins_to_terminate
 from dra_scheduling.disruption import Step
 from dra_scheduling.fit.rule import Rule
 from dra_scheduling.fit.rules import RULES
+from dra_scheduling.fit.score_profiles import PROFILES
 from dra_scheduling.model.bindrequests import BindRequest
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.pods import Pod
@@ -71,7 +72,12 @@ class Scheduler:
         self._is_leading = known.is_leading
         self._cooldown = CooldownTimers(settings.cooldown_seconds)
         self.cluster = Cluster(
-            settings.scheduler_name, settings.features, settings.node_class_groups, self._cooldown, rules
+            settings.scheduler_name,
+            settings.features,
+            settings.node_class_groups,
+            self._cooldown,
+            rules=rules,
+            profile=PROFILES[settings.profile],
         )
         there = tuple(objects)
         for value in there:

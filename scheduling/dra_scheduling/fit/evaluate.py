@@ -13,22 +13,19 @@ from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.allocation.search_reporter import Reporter
 from dra_scheduling.basics.features import NODE_ALLOCATABLE
 from dra_scheduling.basics.reasons import Refusal
-from dra_scheduling.basics.resources import Resources
 from dra_scheduling.devices import PoolIndex
 from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.fit.node_allocatable_resources import may_take_of_node, with_devices
 from dra_scheduling.fit.node_resources_fit import room_refusals
 from dra_scheduling.fit.pod_class import ExtendedNeed, PodClass
-from dra_scheduling.fit.preferences import avoided_taints, preferred_weight
-from dra_scheduling.fit.ranking import Fit, Refused, Score, Unknown, Verdict
+from dra_scheduling.fit.ranking import Fit, Refused, Unknown, Verdict
 from dra_scheduling.fit.rules import first_refusal
+from dra_scheduling.fit.score_terms import FeasibleNode, has_devices
 from dra_scheduling.model.claims import AllocationResult
 from dra_scheduling.state.change_log import ChangeLog
 from dra_scheduling.state.node_state import NodeSignature, NodeState
 
-PACKED_RESOURCES = ("cpu", "memory")
-FULL = 1000
 WHOLE_BUDGET = SearchBudget()
 KEPT_LOOKS = 256
 """Where more nodes than that differ from one another, remembering them costs more than asking them."""
@@ -120,7 +117,7 @@ class Evaluator:
         if isinstance(need, Refused):
             return need
         if need.query is None:
-            is_apart = not shape.has_devices and _has_devices(state, self._devices.pools)
+            is_apart = not shape.has_devices and has_devices(state, self._devices.pools)
             return self._fit(state, need, None, (standing, int(is_apart), 0))
         found = self._answer(state, need.query)
         if isinstance(found, Chosen):
@@ -204,7 +201,17 @@ def _fit(
         if isinstance(served, Refusal):
             return Refused(served)
         need = served
-    return Fit(_score(shape, state, devices, need, found))
+    node = FeasibleNode(
+        shape.pod,
+        state,
+        need.node,
+        found,
+        devices.pools,
+        shape.extended,
+        shape.has_devices,
+        shape.has_preferences,
+    )
+    return Fit(shape.profile.score(node))
 
 
 def _need_here(shape: PodClass, state: NodeState, devices: ClaimDevices) -> ExtendedNeed | Refusal:
@@ -223,44 +230,3 @@ def _need_with_room(shape: PodClass, state: NodeState, devices: ClaimDevices) ->
     if isinstance(need, Refusal) or need.node.has_room_in(state.free):
         return need
     return room_refusals(need.node, state.free, state.allocatable)[0]
-
-
-def _score(
-    shape: PodClass, state: NodeState, devices: ClaimDevices, need: ExtendedNeed, found: Chosen | None = None
-) -> Score:
-    """Return what orders nodes, the smallest first.
-
-    Pods without devices stay off nodes with devices; then the pod's own preferences, of nodes and of alternatives; then
-    packing, by free devices for pods that take some and by cpu and memory for all.
-    """
-    keeps_devices_free = shape.has_devices or not _has_devices(state, devices.pools)
-    return (
-        0 if keeps_devices_free else 1,
-        avoided_taints(shape.pod, state.node) if state.is_guarded else 0,
-        -preferred_weight(shape.pod, state.node) if shape.has_preferences else 0,
-        -found.score if found is not None else 0,
-        _free_devices(shape, state, need, found),
-        _free_share(need.node, state),
-    )
-
-
-def _has_devices(state: NodeState, pools: PoolIndex) -> bool:
-    """Whether the node has devices of its own; what many nodes reach over a network makes none of them special."""
-    return state.offers_devices or any(pool.pinned for pool in pools.on_node(state.place))
-
-
-def _free_devices(shape: PodClass, state: NodeState, need: ExtendedNeed, found: Chosen | None) -> int:
-    left = found.free_left if found is not None else 0
-    if not shape.extended:
-        return left
-    served_by_node = shape.extended & state.offered
-    return left + sum(state.free[name] - need.node.get(name) for name in served_by_node)
-
-
-def _free_share(need: Resources, state: NodeState) -> int:
-    share = 0
-    allocatable, free, amounts = state.allocatable, state.free, need.amounts
-    for name in PACKED_RESOURCES:
-        if name in allocatable:
-            share += (free[name] - amounts.get(name, 0)) * FULL // allocatable[name]
-    return share

@@ -23,8 +23,8 @@ from dra_scheduling.extended_resources.device_plugin_or_dra import Split, extend
 from dra_scheduling.extended_resources.special_claim import SpecialClaim, limit_refusal, special_claim
 from dra_scheduling.fit.preferences import has_preferences
 from dra_scheduling.fit.ranking import Ranking
-from dra_scheduling.fit.rule import Rule, RuleView
-from dra_scheduling.fit.rules import EMPTY_VIEW, RULES, prepare
+from dra_scheduling.fit.rule import Rule
+from dra_scheduling.fit.rules import DEFAULT_RULEBOOK, Rulebook, prepare
 from dra_scheduling.model.claims import DeviceClaim, ResourceClaimSpec
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.host_ports import HostPort, host_ports
@@ -79,8 +79,7 @@ class PodClass:
         "_asked",
         "_needs",
         "_queries",
-        "_rules",
-        "_view",
+        "_rulebook",
         "checks",
         "claims",
         "extended",
@@ -89,6 +88,7 @@ class PodClass:
         "plain_checks",
         "pod",
         "ports",
+        "profile",
         "ranking",
         "requests",
         "resolved",
@@ -100,8 +100,7 @@ class PodClass:
         resolved: ResolvedClaims,
         claims: tuple[ParsedClaim, ...],
         queries: Queries | None = None,
-        rules: tuple[Rule[Any], ...] = RULES,
-        view: RuleView = EMPTY_VIEW,
+        rulebook: Rulebook = DEFAULT_RULEBOOK,
     ) -> None:
         self.pod = pod
         self.resolved = resolved
@@ -111,20 +110,22 @@ class PodClass:
         self.requests = pod_requests(pod)
         self.ports: tuple[HostPort, ...] = host_ports(pod)
         self.extended = extended_names(self.requests)
-        self._rules = rules
-        self._view = view
-        self.checks = prepare(rules, self, view)
+        self._rulebook = rulebook
+        self.profile = rulebook.profile
+        """What makes a node better for the pods than another one."""
+        self.checks = prepare(rulebook.rules, self, rulebook.view)
         """The rules that have something to ask for the pods."""
         self.plain_checks = tuple(check for check in self.checks if check.rule.minds_plain_hosts)
         """Those of them that may keep the pods off a plain node; the others need not be asked there."""
         self.has_preferences = has_preferences(pod)
         self.has_devices = bool(self.extended or resolved.claims)
-        self.ranking = Ranking([one for check in self.checks if (one := check.domains) is not None])
+        domains = [one for check in self.checks if (one := check.domains) is not None]
+        self.ranking = Ranking(domains, rulebook.profile.order())
         self._needs: dict[frozenset[str], ExtendedNeed | Refusal] = {}
 
     def apart(self) -> "PodClass":
         """Return the same class without the answers that are kept for it."""
-        return PodClass(self.pod, self.resolved, self.claims, rules=self._rules, view=self._view)
+        return PodClass(self.pod, self.resolved, self.claims, rulebook=self._rulebook)
 
     def need_on(self, offered: frozenset[str], classes: ClassIndex) -> ExtendedNeed | Refusal:
         """Return what the pods need on a node that offers these resources; found out once per kind of node."""
@@ -162,17 +163,15 @@ class PodClassCache:
     forgotten just before its turn, and every pod would cost a look at every node.
     """
 
-    __slots__ = ("_features", "_kept_verdicts", "_queries", "_revision", "_rules", "_shapes", "_view")
+    __slots__ = ("_features", "_kept_verdicts", "_queries", "_revision", "_rulebook", "_shapes")
 
     def __init__(
         self,
         features: Features = DEFAULT_FEATURES,
         kept_verdicts: int = KEPT_VERDICTS,
-        rules: tuple[Rule[Any], ...] = RULES,
-        view: RuleView = EMPTY_VIEW,
+        rulebook: Rulebook = DEFAULT_RULEBOOK,
     ) -> None:
-        self._view = view
-        self._rules = rules
+        self._rulebook = rulebook
         self._features = features
         self._kept_verdicts = kept_verdicts
         self._shapes: OrderedDict[tuple[bytes, ...], PodClass] = OrderedDict()
@@ -185,7 +184,7 @@ class PodClassCache:
             self._shapes.clear()
             self._queries = Queries()
             self._revision = classes.revision
-        key = _key(pod, resolved, self._rules)
+        key = _key(pod, resolved, self._rulebook.rules)
         shape = self._shapes.get(key)
         if shape is not None:
             self._shapes.move_to_end(key)
@@ -196,7 +195,7 @@ class PodClassCache:
             if isinstance(claim, Refusal):
                 return claim
             parsed.append(claim)
-        shape = self._shapes[key] = PodClass(pod, resolved, tuple(parsed), self._queries, self._rules, self._view)
+        shape = self._shapes[key] = PodClass(pod, resolved, tuple(parsed), self._queries, self._rulebook)
         self._make_room()
         return shape
 

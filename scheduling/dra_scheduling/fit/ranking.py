@@ -13,14 +13,12 @@ import msgspec
 
 from dra_scheduling.basics.journal import Journal
 from dra_scheduling.basics.reasons import ClusterEvent, FoldedReason, Refusal, fold
+from dra_scheduling.fit.score_profiles import AS_THEY_ARE, Score, ScoreOrder
 from dra_scheduling.state.change_log import ChangeLog, Everything, LogMark
 from dra_scheduling.state.domains import Domains
 
 SPARE_ENTRIES = 64
 NO_JOURNAL = Journal()
-
-Score = tuple[int, ...]
-"""What orders the nodes that fit: the smallest is the best."""
 
 
 class Fit(msgspec.Struct, frozen=True, gc=False):
@@ -66,6 +64,7 @@ class Ranking:
         "_fits",
         "_heap",
         "_journal",
+        "_order",
         "_postponed",
         "_refusals",
         "_summary",
@@ -73,13 +72,15 @@ class Ranking:
         "_tried",
     )
 
-    def __init__(self, domains: Sequence[Domains] = ()) -> None:
+    def __init__(self, domains: Sequence[Domains] = (), order: ScoreOrder = AS_THEY_ARE) -> None:
         """`domains` are the groups of nodes that verdicts go by, besides what they read of the node itself."""
         self._domains = domains
+        self._order = order
         self._domains_cursor = 0
         self._cursor = -1
         self._takes = -1
-        self._heap: list[tuple[Score, str]] = []
+        # What orders a node, its name, and the score that this was made from.
+        self._heap: list[tuple[Score, str, Score]] = []
         self._fits: dict[str, Score] = {}
         self._refusals: dict[str, Refused | Unknown] = {}
         self._postponed: set[str] = set()
@@ -115,8 +116,9 @@ class Ranking:
         """
         if self._takes != changes.shared_takes:
             self._verify_top(changes, look)
+        self._settle_order()
         while self._heap:
-            score, node = self._heap[0]
+            _, node, score = self._heap[0]
             if self._fits.get(node) == score:
                 return node
             heapq.heappop(self._heap)
@@ -124,18 +126,20 @@ class Ranking:
 
     def in_order(self, changes: ChangeLog, look: Look) -> Iterator[str]:
         """Yield the nodes that take the shape, the best first; refreshed before, and nothing may change meanwhile."""
+        self._settle_order()
         heap, verified, passed = self._heap.copy(), set[str](), set[str]()
         is_stale = self._takes != changes.shared_takes
         while heap:
-            score, node = heapq.heappop(heap)
+            _, node, score = heapq.heappop(heap)
             if node in passed or self._fits.get(node) != score:
                 continue
             if is_stale and node not in verified:
                 verified.add(node)
                 self.takes(node, changes, look)
-                if self._fits.get(node) != score:
-                    if node in self._fits:
-                        heapq.heappush(heap, (self._fits[node], node))
+                found = self._fits.get(node)
+                if found != score:
+                    if found is not None:
+                        heapq.heappush(heap, (self._order.key(found), node, found))
                     continue
             passed.add(node)
             yield node
@@ -168,6 +172,8 @@ class Ranking:
 
     def _look_at_all(self, nodes: Iterable[str], changes: ChangeLog, look: Look) -> None:
         former, start = self._state_setter(), changes.start
+        for score in self._fits.values():
+            self._order.dropped(score)
         self._fits, self._refusals, self._postponed, self._heap = {}, {}, set(), []
         self._summary = None
         self._cursor, self._takes, self._domains_cursor = changes.end, changes.shared_takes, changes.domains_end
@@ -179,8 +185,7 @@ class Ranking:
             )
         for node in sorted(nodes):
             self._note(node, look(node))
-        self._heap = [(score, node) for node, score in self._fits.items()]
-        heapq.heapify(self._heap)
+        self._build_heap()
 
     def _heed_trial(self, changes: ChangeLog) -> None:
         self._journal = changes.journal
@@ -200,7 +205,11 @@ class Ranking:
         set_place = self._place_setter()
 
         def put_back() -> None:
+            for score in self._fits.values():
+                self._order.dropped(score)
             self._fits, self._refusals, self._postponed, self._heap = fits, refusals, postponed, heap
+            for score in fits.values():
+                self._order.noted(score)
             self._summary = None
             set_place()
 
@@ -230,6 +239,7 @@ class Ranking:
             self._summary = None
             if score is not None:
                 self._fits[node] = score
+                self._order.noted(score)
                 self._push(score, node)
             if refusal is not None:
                 self._refusals[node] = refusal
@@ -242,8 +252,9 @@ class Ranking:
         self._heed_trial(changes)
         if self._journal.is_kept:
             self._journal.note(self._place_setter())
+        self._settle_order()
         while self._heap:
-            score, node = self._heap[0]
+            _, node, score = self._heap[0]
             if self._fits.get(node) == score:
                 self._drop(node)
                 self._take_in(node, look(node))
@@ -257,7 +268,9 @@ class Ranking:
     def _drop(self, node: str) -> None:
         if self._journal.is_kept and (self._tried is Everything.EVERYTHING or node in self._tried):
             self._journal.note(self._verdict_setter(node))
-        self._fits.pop(node, None)
+        score = self._fits.pop(node, None)
+        if score is not None:
+            self._order.dropped(score)
         self._refusals.pop(node, None)
         self._postponed.discard(node)
 
@@ -272,13 +285,22 @@ class Ranking:
             return
         if isinstance(verdict, Fit):
             self._fits[node] = verdict.score
+            self._order.noted(verdict.score)
         else:
             self._refusals[node] = verdict
             if isinstance(verdict, Unknown) and verdict.is_postponed:
                 self._postponed.add(node)
 
     def _push(self, score: Score, node: str) -> None:
-        heapq.heappush(self._heap, (score, node))
+        heapq.heappush(self._heap, (self._order.key(score), node, score))
         if len(self._heap) > 2 * len(self._fits) + SPARE_ENTRIES:
-            self._heap = [(kept, name) for name, kept in self._fits.items()]
-            heapq.heapify(self._heap)
+            self._build_heap()
+
+    def _settle_order(self) -> None:
+        """Order all nodes anew where the score of some depends on others, and these are others by now."""
+        if self._order.is_unsettled(self._fits.values()):
+            self._build_heap()
+
+    def _build_heap(self) -> None:
+        self._heap = [(self._order.key(score), node, score) for node, score in self._fits.items()]
+        heapq.heapify(self._heap)

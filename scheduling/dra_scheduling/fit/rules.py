@@ -1,7 +1,7 @@
 """The rulebook: all rules between pods and hosts that do not depend on how much is free, in the order of asking."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,6 +14,7 @@ from dra_scheduling.fit.node_name import NodeName
 from dra_scheduling.fit.node_ports import NodePorts
 from dra_scheduling.fit.node_unschedulable import NodeInitialized, NodeUnschedulable
 from dra_scheduling.fit.rule import Check, Host, Rule, RuleView, Wanted
+from dra_scheduling.fit.score_profiles import PACK, Profile
 from dra_scheduling.fit.taint_toleration import TaintToleration
 from dra_scheduling.model.node_selectors import NodeSelectorTerm
 from dra_scheduling.model.pods import Node, Pod
@@ -85,6 +86,17 @@ def empty_view() -> IndexedCluster:
 
 
 EMPTY_VIEW = empty_view()
+
+
+class Rulebook(NamedTuple):
+    """What keeps pods off hosts in one cluster, and what makes a node the best for them."""
+
+    rules: tuple[Rule[Any], ...] = RULES
+    view: RuleView = EMPTY_VIEW
+    profile: Profile = PACK
+
+
+DEFAULT_RULEBOOK = Rulebook()
 
 
 def prepare(rules: Iterable[Rule[Any]], wanted: Wanted, view: RuleView = EMPTY_VIEW) -> tuple[Check, ...]:

@@ -28,6 +28,7 @@ from dra_scheduling.cycle.plan_batch import PlanSettings
 from dra_scheduling.cycle.reporter import SilentReporter
 from dra_scheduling.cycle.scheduler import Scheduler
 from dra_scheduling.cycle.scheduler_state import SchedulerSettings
+from dra_scheduling.fit.score_profiles import PACK
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -117,10 +118,15 @@ class PlayedCluster:
     """
 
     def __init__(
-        self, objects: Iterable[KubernetesObject], features: Features, watchers: Sequence[Watcher], now: str
+        self,
+        objects: Iterable[KubernetesObject],
+        features: Features,
+        watchers: Sequence[Watcher],
+        now: str,
+        profile: str = PACK.name,
     ) -> None:
         self._reporter = _Reporter(watchers, now)
-        settings = SchedulerSettings(features=features, cooldown_seconds=COOLDOWN_SECONDS, plan=PLANS)
+        settings = SchedulerSettings(features=features, cooldown_seconds=COOLDOWN_SECONDS, profile=profile, plan=PLANS)
         self._scheduler = Scheduler(settings, reporter=self._reporter)
         self._reporter.cluster = self.cluster = self._scheduler.cluster
         self._time = max(seconds_of(now) - PLANS.idle_seconds, 0.0)

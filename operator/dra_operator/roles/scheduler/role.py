@@ -243,6 +243,7 @@ def _loop_settings(settings: Settings, groups: frozenset[str] | None) -> Schedul
         node_class_groups=groups,
         cooldown_seconds=settings.cooldown_seconds,
         cycle_pods=settings.cycle_pods,
+        profile=settings.score_profile.value,
         plan=plans if settings.nodeclaims in {NodeClaimsMode.OWN, NodeClaimsMode.PLAN} else None,
         disruption_seconds=settings.disruption_interval_seconds if removes_nodes else None,
     )
