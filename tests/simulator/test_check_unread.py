@@ -26,7 +26,10 @@ def test_every_fault_of_an_object_that_cannot_be_read_is_told() -> None:
     assert ended.problems == [
         "-: InstanceType t: $.spec.capacities: unknown field, expected capacity",
         "-: InstanceType t: $.spec.offerings[0]: missing required field price",
-        "-: InstanceType t: $.spec.offerings[0].cost: unknown field, expected one of price, available, capacityType",
+        (
+            "-: InstanceType t: $.spec.offerings[0].cost: "
+            "unknown field, expected one of price, available, capacity, capacityType"
+        ),
     ]
 
 

@@ -88,5 +88,7 @@ def _check_offerings(spec: InstanceTypeSpec, own: Requirements, findings: Findin
 def _wrong_in(offering: InstanceOffering) -> Iterator[str]:
     if offering.price < ZERO:
         yield f"price is {offering.price}, expected 0 or more"
+    if offering.capacity is not None and offering.capacity < 0:
+        yield f"capacity is {offering.capacity}, expected 0 or more"
     if not offering.zone or not offering.capacity_type:
         yield "expected a zone and a capacityType"

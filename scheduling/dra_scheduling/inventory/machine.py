@@ -12,10 +12,14 @@ from dra_scheduling.template_devices import DeviceHostType
 
 
 class MachineOffering(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to get an instance type now: in a zone, as spot or on demand. Prices are per hour."""
+    """One way to get an instance type now: in a zone, as spot or on demand. Prices are per hour.
+
+    `capacity` is how many machines there are of it, those in use included; None where nobody knows of an end.
+    """
 
     requirements: tuple[Requirement, ...] = ()
     price: float = 0.0
+    capacity: int | None = None
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,7 +17,11 @@ def machine_of(instance_type: str, expanded: Expanded, devices: DeviceHostType) 
         instance_type=instance_type,
         requirements=tuple(expanded.requirements.by_key[key] for key in sorted(expanded.requirements.by_key)),
         offerings=tuple(
-            MachineOffering(requirements=offering_requirements(one), price=one.price.nano / NANO_PER_UNIT)
+            MachineOffering(
+                requirements=offering_requirements(one),
+                price=one.price.nano / NANO_PER_UNIT,
+                capacity=one.capacity,
+            )
             for one in expanded.offerings
             if one.available
         ),

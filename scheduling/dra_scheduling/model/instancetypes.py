@@ -21,12 +21,16 @@ NODE_CLASS_LABEL = "dra-scheduler.dev/node-class"
 
 
 class InstanceOffering(Value, frozen=True):
-    """One way to get the machine. Prices are per hour, in one currency for all types."""
+    """One way to get the machine. Prices are per hour, in one currency for all types.
+
+    `capacity` is how many machines there are, as of a reservation; None where nobody knows of an end.
+    """
 
     zone: str
     price: Quantity
     capacity_type: str = "on-demand"
     available: bool = True
+    capacity: int | None = None
 
 
 class DeviceGroup(Value, frozen=True):

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, offering_requirements
 from dra_scheduling.inventory.nodepool_templates import required
+from dra_scheduling.inventory.reservations import InUse
 from dra_scheduling.model.instancetypes import InstanceOffering
 from dra_scheduling.model.nodeclaims import NodeClaim
 from kube_cel.quantity import Quantity
@@ -16,6 +17,7 @@ ARCHITECTURE = "kubernetes.io/arch"
 OPERATING_SYSTEM = "kubernetes.io/os"
 USUAL_LABELS = {ARCHITECTURE: "amd64", OPERATING_SYSTEM: "linux"}
 NOTHING = Quantity.from_int(0)
+NOTHING_IN_USE: InUse = {}
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,8 +28,11 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
-def chosen(claim: NodeClaim, types: Iterable[Expanded]) -> Instance | None:
-    """Return the cheapest machine that the NodeClaim allows, None where none can be had."""
+def chosen(claim: NodeClaim, types: Iterable[Expanded], in_use: InUse = NOTHING_IN_USE) -> Instance | None:
+    """Return the cheapest machine that the NodeClaim allows, None where none can be had.
+
+    `in_use` says how many machines of an offering there are already: no more are made than its capacity.
+    """
     asked = Requirements.of_new_node(*required(claim.spec.requirements))
     named = asked.of(INSTANCE_TYPE_LABEL)
     found: list[tuple[Quantity, str, InstanceOffering, Expanded, Requirements]] = []
@@ -38,13 +43,20 @@ def chosen(claim: NodeClaim, types: Iterable[Expanded]) -> Instance | None:
         if not named.has(one.name) or not _has_room(one, claim) or wanted.conflict(needs) is not None:
             continue
         within = wanted.narrowed(needs)
-        cheapest = next(iter(one.offerings_within(within)), None)
+        had = (offering for offering in one.offerings_within(within) if _is_left(one.name, offering, in_use))
+        cheapest = next(had, None)
         if cheapest is not None:
             found.append((cheapest.price, one.name, cheapest, one, within.narrowed(offering_requirements(cheapest))))
     if not found:
         return None
     _, _, offering, expanded, known = min(found, key=lambda entry: entry[:2])
     return Instance(expanded=expanded, offering=offering, labels=_labels(known))
+
+
+def _is_left(name: str, offering: InstanceOffering, in_use: InUse) -> bool:
+    """Whether another machine can be had under the offering."""
+    there = in_use.get((name, offering.zone, offering.capacity_type), 0)
+    return offering.capacity is None or there < offering.capacity
 
 
 def _has_room(expanded: Expanded, claim: NodeClaim) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dra_scheduling.basics.reasons import ClusterEvent, Refusal
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal, in_short
 from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.basics.resources import Resources
 from dra_scheduling.fit.node_resources_fit import insufficient
@@ -67,7 +67,7 @@ def _evaluate(host: PlannedNode, asked: PendingPod, variant: Variant, context: P
         return requirements
     offered = host.offered(host.types, requirements)
     if not offered:
-        return _nothing_offered(variant)
+        return _nothing_offered(host, variant)
     types = _left_for(host, asked, offered, requirements)
     if isinstance(types, Refusal):
         return types
@@ -93,10 +93,11 @@ def _suited(host: PlannedNode, asked: PendingPod, variant: Variant) -> Requireme
     return refusal or known
 
 
-def _nothing_offered(variant: Variant) -> Refusal:
+def _nothing_offered(host: PlannedNode, variant: Variant) -> Refusal:
     wanted = ", ".join(sorted(one.key for one in variant.requirements or ()))
     about = f" with what the pod requires of {wanted}" if wanted else ""
-    return host_refusal("NoOffering", f"none of its instance types is available{about}")
+    used_up = f": {in_short(host.spec.used_up, MOST_NAMED, '; ')}" if host.spec.used_up else ""
+    return host_refusal("NoOffering", f"none of its instance types is available{about}{used_up}")
 
 
 def _left_for(host: PlannedNode, asked: PendingPod, offered: int, requirements: Requirements) -> int | Refusal:

@@ -25,7 +25,8 @@ class HostSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What does not change of a host while pods are added to it.
 
     `min_values` are how many values of a label have to remain possible. `node` is set where a node exists.
-    `rests` are machines that pods cannot rely on for the time being. `is_cordoned` tells a node that takes no pods.
+    `rests` are machines that pods cannot rely on for the time being, `used_up` says of which offerings all machines are
+    in use. `is_cordoned` tells a node that takes no pods.
     """
 
     name: str
@@ -36,6 +37,7 @@ class HostSpec(msgspec.Struct, frozen=True, kw_only=True):
     min_values: tuple[tuple[str, int], ...] = ()
     node: NodePlace | None = None
     rests: Rests = Rests()
+    used_up: tuple[str, ...] = ()
     is_cordoned: bool = False
 
     @property

@@ -10,13 +10,12 @@ from typing import cast
 
 import msgspec
 
-from dra_scheduling.allocation.allocation_refusals import OUT_OF_BUDGET
 from dra_scheduling.allocation.search_budget import SearchBudget
-from dra_scheduling.basics.reasons import SHOWN_REASONS, ClusterEvent, Refusal, fold, told_once
+from dra_scheduling.basics.reasons import ClusterEvent, Refusal
 from dra_scheduling.basics.resources import CPU, PODS
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.fit.preferences import AVOIDING_EFFECT
-from dra_scheduling.inventory import MachineTable, PoolTemplate
+from dra_scheduling.inventory import PoolTemplate
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.provisioning.evaluate_host import evaluate_host, known_refusal, unsuited
@@ -35,7 +34,8 @@ from dra_scheduling.provisioning.pending_pod_checks import ask
 from dra_scheduling.provisioning.plan_context import PlanContext
 from dra_scheduling.provisioning.planned_node import HostPlacement, PlannedNode
 from dra_scheduling.provisioning.pod_requirements import Variant
-from dra_scheduling.provisioning.provisioning_result import Nomination, ProvisioningResult
+from dra_scheduling.provisioning.provisioning_result import Nomination, ProvisioningResult, unplaced
+from dra_scheduling.provisioning.reserved_capacity import LeftOffers, ReservedCapacity
 from dra_scheduling.provisioning.unusable_nodepools import pools_without_nodes, unusable_pools
 from dra_scheduling.state.assignments import OutOfBudget, Unschedulable
 
@@ -132,6 +132,7 @@ class Planner:
         self._situation = situation if situation is not None else PendingChanges.of(cluster, options.overdue)
         self._hosts = Hosts(cluster, options.budget, options.now, self._situation)
         self._limits = limits if limits is not None else Limits(cluster)
+        self._reserved = ReservedCapacity(cluster)
         self._tried: dict[Hashable, _Tried] = {}
         self._opened: dict[str, PoolTemplate] = {}
         self._least: Mapping[str, int] = {}
@@ -156,7 +157,7 @@ class Planner:
         nominations: list[Nomination] = []
         refused: list[Unschedulable | OutOfBudget] = []
         asked: list[PendingPod] = []
-        unplaced: dict[str, Unschedulable | OutOfBudget] = {}
+        waiting: dict[str, Unschedulable | OutOfBudget] = {}
         for pod in pods:
             kept = keeper_of(self._cluster, pod)
             if kept is not None:
@@ -165,7 +166,7 @@ class Planner:
             found = ask(self._cluster, pod, self._situation.replanning)
             wrong = found if isinstance(found, Refusal) else self._waits(found)
             if wrong is not None:
-                refused.append(_unplaced(pod, (wrong,)))
+                refused.append(unplaced(pod, (wrong,)))
             elif isinstance(found, PendingPod):
                 asked.append(found)
         self._least = _least_of(asked)
@@ -179,13 +180,13 @@ class Planner:
                 if isinstance(placed, Nomination):
                     nominations.append(placed)
                 elif one.is_monotone:
-                    refused.append(_unplaced(one.pod, placed))
+                    refused.append(unplaced(one.pod, placed))
                 else:
                     again.append(one)
-                    unplaced[one.pod.metadata.uid] = _unplaced(one.pod, placed)
+                    waiting[one.pod.metadata.uid] = unplaced(one.pod, placed)
             # Pods that were planned meanwhile may have opened a group of nodes to those that it was closed to.
             left = again if openings != self._cluster.changes.openings else []
-            refused += [unplaced[one.pod.metadata.uid] for one in again if not left]
+            refused += [waiting[one.pod.metadata.uid] for one in again if not left]
         return ProvisioningResult(
             created=tuple(map(self.write, self.opened)),
             extended=tuple(self._extended()),
@@ -202,6 +203,10 @@ class Planner:
         return refusal or awaits_tainted_node(
             self._cluster, asked, context, now=options.now, gate_seconds=options.gate_seconds
         )
+
+    def left(self, template: PoolTemplate) -> LeftOffers:
+        """Return what a new node of the pool may be, besides what is planned or on its way."""
+        return self._reserved.left(template, self._hosts.all)
 
     @property
     def hosts(self) -> Hosts:
@@ -325,7 +330,7 @@ class Planner:
         return msgspec.structs.replace(refusal, message=f"{refusal.message}, and {told}")
 
     def _new_host(self, template: PoolTemplate, asked: PendingPod, variant: Variant) -> PlannedNode | Refusal:
-        table: MachineTable = self._cluster.inventory.table(template)
+        table, used_up, places = self._reserved.left(template, self._hosts.all)
         spec = HostSpec(
             name=self._free_name(template, asked.pod),
             origin=Origin.NEW,
@@ -333,10 +338,13 @@ class Planner:
             node_pool=template.name,
             taints=template.taints,
             min_values=template.min_values,
-            rests=self._hosts.rests(table),
+            rests=self._hosts.rests(self._cluster.inventory.table(template)),
+            used_up=used_up,
         )
         types = self._limits.within(template, table) if table.everything else 0
-        host = PlannedNode(spec, template.requirements, types, {})
+        is_left = bool(places) and template.requirements.conflict(places) is None
+        requirements = template.requirements.narrowed(places) if is_left else template.requirements
+        host = PlannedNode(spec, requirements, types, {})
         if types:
             return host
         nothing = LIMIT_REACHED if table.everything else NO_INSTANCE_TYPE
@@ -382,18 +390,3 @@ def _least_of(asked: Iterable[PendingPod]) -> Mapping[str, int]:
     """Return what each of these pods takes at least."""
     requests = [one.shape.requests for one in asked]
     return {name: min((one.get(name) for one in requests), default=0) for name in (CPU, "memory", PODS)}
-
-
-def _unplaced(pod: Pod, refusals: tuple[Refusal, ...]) -> Unschedulable | OutOfBudget:
-    # In their order, so that the NodePool of most weight is never among the "other reasons" if it is for the pod.
-    sentences = (one for refusal in refusals for one in fold((refusal,)))
-    folded = tuple(msgspec.structs.replace(one, nodes=0) for one in sentences)
-    wake = ClusterEvent.SUPPLY | ClusterEvent.POD
-    for refusal in refusals:
-        wake |= refusal.wake
-    shown = [one.message for one in folded[:SHOWN_REASONS]]
-    if len(folded) > SHOWN_REASONS:
-        shown.append(f"{len(folded) - SHOWN_REASONS} other reasons")
-    message = told_once("no new node: " + "; ".join(shown), folded)
-    is_unknown = any(one.reason == OUT_OF_BUDGET for one in refusals)
-    return (OutOfBudget if is_unknown else Unschedulable)(pod=pod, message=message, reasons=folded, wake=wake)

@@ -143,9 +143,9 @@ class Surveyor:
 
     def types_of(self, template: PoolTemplate) -> Iterator[TypeView]:
         """Yield what each type of the NodePool's node class says, by name."""
-        table = self._cluster.inventory.table(template)
+        table = self._planner.left(template).table
         within = self._limits.within(template, table)
-        rests = self._planner.hosts.rests(table)
+        rests = self._planner.hosts.rests(self._cluster.inventory.table(template))
         for number, machine in enumerate(table.machines):
             bit = 1 << number
             of_pool = []

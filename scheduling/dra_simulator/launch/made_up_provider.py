@@ -10,6 +10,7 @@ from dra_scheduling.fit.rules import static_refusal
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, expand
 from dra_scheduling.inventory.daemonset_overhead import takes_devices
 from dra_scheduling.inventory.machine_builder import in_base_units
+from dra_scheduling.inventory.reservations import machines_in_use
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.claims import ResourceClaim
 from dra_scheduling.model.conditions import Condition, with_condition
@@ -116,7 +117,9 @@ class Provider:
             if expanded is None:
                 return None if node is None else (claim, None)
             return _with_room(claim, expanded), expanded
-        instance = chosen(claim, self._catalogue.of_class(node_class))
+        nodes = (state.node for state in self._cluster.nodes.values())
+        in_use = machines_in_use(self._cluster.inventory.claims.values(), nodes)
+        instance = chosen(claim, self._catalogue.of_class(node_class), in_use)
         if instance is None:
             return None
         metadata = replace(claim.metadata, labels={**instance.labels, **claim.metadata.labels})

@@ -100,6 +100,7 @@ def instance_type(name: str, said: Json) -> Json:
                 "price": str(each.get("price", price)),
                 "capacityType": each.get("kind", "on-demand"),
                 "available": each.get("available", True),
+                **({"capacity": each["capacity"]} if "capacity" in each else {}),
             }
             for each in offerings
         ],

@@ -4,6 +4,7 @@ from dra_operator.roles.kwok.objects import is_made_up
 from dra_operator.roles.kwok.pools import is_made_up as is_published_here
 from dra_operator.watch.cache import Cache
 from dra_operator.watch.inverted_index import InvertedIndex
+from dra_scheduling.inventory.reservations import InUse, machines_in_use
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
@@ -46,6 +47,10 @@ class NodeIndex:
     def has_node(self, name: str) -> bool:
         """Whether there is a node of that name, made up or not."""
         return self._cache.get(Node, ObjectKey("", name)) is not None
+
+    def machines_in_use(self) -> InUse:
+        """Return how many machines there are of each offering."""
+        return machines_in_use(self._cache.of_kind(NodeClaim), self._cache.of_kind(Node))
 
     def pod(self, key: ObjectKey) -> Pod | None:
         """Return a pod."""

@@ -93,7 +93,7 @@ class FakeProvider:
         return 0.0
 
     def _chosen(self, claim: NodeClaim) -> Instance | None:
-        return chosen(claim, self._catalogue.of_class(claim.spec.node_class_ref.name))
+        return chosen(claim, self._catalogue.of_class(claim.spec.node_class_ref.name), self._index.machines_in_use())
 
     async def _refuse(self, claim: NodeClaim) -> None:
         message = "no instance type that it allows has room for it and an offering that is available"
