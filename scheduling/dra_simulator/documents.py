@@ -13,6 +13,8 @@ from yaml.constructor import ConstructorError
 from yaml.error import Mark, MarkedYAMLError
 from yaml.nodes import MappingNode, ScalarNode
 
+from dra_simulator.syntax_words import in_our_words
+
 try:
     from yaml import CSafeLoader as FastestLoader
 except ImportError:
@@ -82,7 +84,7 @@ def documents(text: str) -> Iterator[object]:
             return iter(tuple(_yaml(text)))
         except BrokenTextError:
             place = f"line {error.lineno}, column {error.colno}"
-            raise BrokenTextError(place, f"expected valid JSON: {error.msg}") from error
+            raise BrokenTextError(place, in_our_words(error.msg, "JSON")) from error
 
 
 def _json(text: str) -> Iterator[object]:
@@ -155,7 +157,7 @@ def _refuse_floods(value: object) -> None:
 def _as_broken(error: Exception, language: str) -> BrokenTextError:
     if isinstance(error, BrokenTextError):
         return error
-    return BrokenTextError("text", f"expected valid {language}: {error}")
+    return BrokenTextError("text", in_our_words(str(error), language))
 
 
 def _place(mark: Mark | None) -> str:
@@ -164,4 +166,4 @@ def _place(mark: Mark | None) -> str:
 
 def _reason(error: MarkedYAMLError) -> str:
     problem = error.problem or "something else"
-    return problem if problem.startswith("expected each key") else f"expected valid YAML: {problem}"
+    return problem if problem.startswith("expected each key") else in_our_words(problem, "YAML")

@@ -77,7 +77,7 @@ def test_each_broken_file_is_one_line_and_stops_no_other(write: Write) -> None:
     loaded = load(["absent.yaml", "broken.yaml", "latin.yaml", "items.yaml", "good.yaml"])
     assert [str(problem) for problem in loaded.problems] == [
         "absent.yaml: file: -: expected a file that can be read: No such file or directory",
-        "broken.yaml: document 2: line 4, column 1: expected valid YAML: did not find expected node content",
+        "broken.yaml: document 2: line 4, column 1: expected a value",
         "latin.yaml: file: byte 9: expected text in UTF-8",
         "items.yaml: document 1, List: $.items: expected a list, got int",
     ]
