@@ -11,7 +11,7 @@ import msgspec
 from dra_scheduling.model.pods import Pod
 from dra_simulator.check.everything import check
 from dra_simulator.check.findings import Finding, Severity
-from dra_simulator.complete import World, complete
+from dra_simulator.complete import Kept, World, complete
 from dra_simulator.explain.explain_json import story_in_plain_values
 from dra_simulator.explain.explain_pod import Listener, explain
 from dra_simulator.explain.explain_text import story_blocks
@@ -64,7 +64,7 @@ def run_simulate(arguments: argparse.Namespace) -> int:
 
 def run_check(arguments: argparse.Namespace) -> int:
     """Print what is wrong or suspicious in the input. Raises `UnusableInputError` where some of it cannot be read."""
-    world = complete(load(arguments.paths), arguments.namespace)
+    world = complete(load(arguments.paths), arguments.namespace, kept=Kept.EVERYTHING)
     findings = check(world, arguments.features)
     plain = [msgspec.to_builtins(finding) for finding in findings]
     # Problems are on standard error anyway, and nobody wants to read them twice.

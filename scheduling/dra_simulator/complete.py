@@ -6,6 +6,7 @@ Names, uids, namespaces and times; nodes as kubelets register them; priorities; 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import Enum, auto
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -18,12 +19,14 @@ from dra_scheduling.wire import (
     InvalidObjectError,
     KubernetesObject,
     UnknownKindError,
+    WireFault,
     faults_of,
     key_of,
     read,
     unknown_fields_of,
 )
 from dra_simulator.admission import Policies, created, registered_node, time_after
+from dra_simulator.crd_schema import refused_by_schema
 from dra_simulator.identity import Names, with_uid
 from dra_simulator.load import Loaded, Manifest
 from dra_simulator.problems import InputProblem
@@ -34,6 +37,13 @@ from dra_simulator.templates import ClaimMaker
 
 NO_OBJECT = "documents that are no objects"
 K = TypeVar("K", bound=KubernetesObject)
+
+
+class Kept(Enum):
+    """Which objects of an input make up its world: all of them, to be looked at, or those that a server would store."""
+
+    EVERYTHING = auto()
+    STORABLE = auto()
 
 
 class ManifestSubject(NamedTuple):
@@ -78,12 +88,12 @@ def subject_of(value: KubernetesObject) -> ManifestSubject:
     return ManifestSubject(type(value).__name__, key_of(value))
 
 
-def complete(loaded: Loaded, namespace: str = "default", now: str | None = None) -> World:
+def complete(loaded: Loaded, namespace: str = "default", now: str | None = None, kept: Kept = Kept.STORABLE) -> World:
     """Return what a cluster would make of these manifests; problems are listed, what else there is stands.
 
     Where no time is given it is that of the latest dump, or else a moment after everything was created.
     """
-    reader = _Reader(namespace)
+    reader = _Reader(namespace, kept)
     if loaded.others:
         reader.ignored[NO_OBJECT] = loaded.others
     for manifest in loaded.manifests:
@@ -102,10 +112,22 @@ def complete(loaded: Loaded, namespace: str = "default", now: str | None = None)
 class _Reader:
     """Sorts manifests into values, workloads, what admission reads, and what nothing here reads."""
 
-    __slots__ = ("_names", "_seen", "files", "ignored", "policies", "problems", "unknown", "values", "workloads")
+    __slots__ = (
+        "_kept",
+        "_names",
+        "_seen",
+        "files",
+        "ignored",
+        "policies",
+        "problems",
+        "unknown",
+        "values",
+        "workloads",
+    )
 
-    def __init__(self, namespace: str) -> None:
+    def __init__(self, namespace: str, kept: Kept) -> None:
         self._names = Names(namespace)
+        self._kept = kept
         self._seen: dict[ManifestSubject, Manifest] = {}
         self.files: dict[ManifestSubject, str] = {}
         self.ignored: Counter[str] = Counter()
@@ -141,15 +163,22 @@ class _Reader:
             self._sort_unknown(manifest, str(error))
         else:
             if self._is_new(subject_of(value), manifest):
-                self.values.append(value)
+                faults = self._faults(value, raw)
                 name = str(subject_of(value))
-                self.problems += (InputProblem(manifest.file, name, *fault) for fault in refused(raw))
+                self.problems += (InputProblem(manifest.file, name, *fault) for fault in faults)
+                if not faults or self._kept is Kept.EVERYTHING:
+                    self.values.append(value)
                 for fault in (*unknown_fields_of(raw), *fields_that_do_not_exist(raw)):
                     self.unknown.append(UnknownField(subject_of(value), *fault))
                 # Of the kinds that are read, the only one whose pods a controller creates.
                 workload = workload_of(manifest.raw) if isinstance(value, DaemonSet) else None
                 if workload is not None:
                     self.workloads.append(workload)
+
+    def _faults(self, value: KubernetesObject, raw: Mapping[str, object]) -> tuple[WireFault, ...]:
+        """Return what a server would refuse. What has a UID was stored by one, whatever another one would say."""
+        is_stored = bool(value.metadata.uid) and self._kept is Kept.STORABLE
+        return () if is_stored else (*refused(raw), *refused_by_schema(raw))
 
     def _sort_unknown(self, manifest: Manifest, api: str) -> None:
         if self.policies.take(api, manifest.raw):

@@ -7,7 +7,7 @@ YAML_WORDS: dict[str, str] = {
     "mapping values are not allowed": "expected one `key: value` a line; a value with `: ` in it has to be in quotes",
     "found undefined alias": "expected the anchor (`&name`) of this alias somewhere before it",
     "found a tab character": "expected spaces for indentation, got a tab",
-    "character that cannot start any token": "expected quotes around a value that begins with a tab, `@`, `%` or backquote",
+    "character that cannot start any token": "expected quotes around a value that begins with a tab, `@` or backquote",
     "found unexpected end of stream": "expected the quote that ends a text",
     "did not find expected node content": "expected a value",
     "did not find expected key": "expected a key that is indented as the ones before it",

@@ -15,7 +15,7 @@ SUFFIXES = ("", "_bucket", "_sum", "_count")
 
 @pytest.mark.parametrize(("path", "text"), generated().items(), ids=lambda value: getattr(value, "name", ""))
 def test_a_generated_file_is_up_to_date(path: Path, text: str) -> None:
-    assert path.read_text() == text, "PYTHONPATH=tests/operator python -m dra_operating.pages"
+    assert path.read_text() == text, "PYTHONPATH=tests/support python -m dra_operating.pages"
 
 
 def test_the_table_has_every_metric_of_the_registry() -> None:

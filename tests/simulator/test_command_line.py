@@ -190,7 +190,7 @@ def test_a_reader_that_has_seen_enough_is_no_failure() -> None:
 
 
 def test_parameters_nested_too_deep_to_be_written_are_a_problem_of_the_input(write: Write) -> None:
-    parameters = "config: [{opaque: {driver: d, parameters: " + "[" * 900 + "]" * 900 + "}}]"
+    parameters = "config: [{opaque: {driver: d, parameters: " + "{a: " * 900 + "1" + "}" * 900 + "}}]"
     world = Path(PLACED).read_text() + "\n---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\n"
     requests = "requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}]"
     world += f"metadata: {{name: deep}}\nspec: {{devices: {{{requests}, {parameters}}}}}\n"

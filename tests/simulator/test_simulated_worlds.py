@@ -34,8 +34,18 @@ def worlds() -> Iterator[Any]:
                 yield pytest.param({"pools": {"default": {}}, **case}, id=f"{path.stem}: {case['name']}")
 
 
+def _stored(world: Json) -> Iterator[Json]:
+    """The objects; NodePools as another release of their definition let them in."""
+    for raw in manifests(world):
+        yield {**raw, "metadata": {"uid": raw["metadata"]["name"], **raw["metadata"]}} if _is_pool(raw) else raw
+
+
+def _is_pool(raw: Json) -> bool:
+    return bool(raw["kind"] == "NodePool")
+
+
 def simulated(world: Json, *words: str) -> Json:
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*standard_classes(), *manifests(world)]})
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*standard_classes(), *_stored(world)]})
     gates = ",".join(f"{name}={value}" for name, value in world.get("features", {}).items())
     ended = dra("simulate", "-", "-o", "json", "--feature-gates", gates, *words, text=text)
     assert ended.code == 0, ended.err

@@ -1,6 +1,6 @@
 """All checks over a world, each finding with its file and object."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dra_scheduling.basics.features import DEFAULT_FEATURES, Features
 from dra_scheduling.basics.pod_requests import pod_requests
@@ -50,7 +50,18 @@ def check(world: World, features: Features = DEFAULT_FEATURES) -> tuple[Finding,
         )
         for one in world.unknown
     }
-    return tuple(sorted({*found, *unknown, *map(Finding.of_problem, world.problems)}))
+    problems = set(map(Finding.of_problem, world.problems))
+    return tuple(sorted({*_besides(found, problems), *unknown, *problems}))
+
+
+def _besides(found: Iterable[Finding], problems: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield the findings about what a server would store: of the rest it is enough that it would not."""
+    refused: dict[tuple[str, str], list[str]] = {}
+    for one in problems:
+        refused.setdefault((one.file, one.object), []).append(one.path)
+    for one in found:
+        if not one.path.startswith(tuple(refused.get((one.file, one.object), ()))):
+            yield one
 
 
 class _Checks:

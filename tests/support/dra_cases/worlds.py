@@ -79,7 +79,7 @@ def node_pool(name: str, said: Json) -> Json:
     spec = {
         "template": template,
         "limits": amounts(said.get("limits", {})),
-        "weight": said.get("weight", 0),
+        **({"weight": said["weight"]} if said.get("weight") else {}),
         **({"replicas": said["replicas"]} if "replicas" in said else {}),
     }
     invalid = {"type": "ValidationSucceeded", "status": "False", "reason": "Invalid"}
@@ -239,7 +239,7 @@ def taint(written: str) -> Json:
     """`key:Effect` or `key=value:Effect`."""
     text, _, effect = written.rpartition(":")
     key, _, value = text.partition("=")
-    return {"key": key, "value": value, "effect": effect}
+    return {"key": key, **({"value": value} if value else {}), "effect": effect}
 
 
 def _affinity(said: Json) -> Json:
