@@ -91,22 +91,21 @@ class ConstraintRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ParsedClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim that can be searched for; `config` is its own, without that of classes."""
+    """A claim that can be searched for; `config` is its own, without that of classes.
+
+    `has_admin_access` says whether a request asks for it; alternatives of a list never do.
+    """
 
     title: Title
     requests: tuple[ParsedRequest, ...]
     rules: tuple[ConstraintRule, ...] = ()
     config: tuple[DeviceClaimConfiguration, ...] = ()
+    has_admin_access: bool = False
 
     @property
     def name(self) -> str:
         """What tables and messages call the claim."""
         return self.title.name
-
-    @property
-    def has_admin_access(self) -> bool:
-        """Whether a request asks for admin access; alternatives of a list never do."""
-        return any(one.is_admin for request in self.requests for one in request.alternatives)
 
     def config_of(self, chosen: Sequence[Alternative]) -> tuple[DeviceAllocationConfiguration, ...]:
         """Return what an allocation carries for the chosen alternatives, one a request: of classes, then of the claim.
@@ -159,7 +158,13 @@ def parse_claim(
     asked = spec.devices
     requests = tuple(_request(name, request, classes, features) for request in asked.requests)
     title = name if isinstance(name, Title) else Title(name)
-    return ParsedClaim(title=title, requests=requests, rules=tuple(_rules(asked, requests)), config=asked.config)
+    return ParsedClaim(
+        title=title,
+        requests=requests,
+        rules=tuple(_rules(asked, requests)),
+        config=asked.config,
+        has_admin_access=any(one.is_admin for request in requests for one in request.alternatives),
+    )
 
 
 def _request(
