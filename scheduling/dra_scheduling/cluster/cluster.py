@@ -144,6 +144,7 @@ class Cluster:
             self.journal,
             self.changes,
             self.nodes,
+            self._labels,
             self.pools,
             self.ledger,
             self.classes,

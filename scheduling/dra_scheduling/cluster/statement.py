@@ -34,6 +34,7 @@ from dra_scheduling.state.assignments import Assignment
 from dra_scheduling.state.change_log import ChangeLog, LogMark
 from dra_scheduling.state.claim_book import ClaimBook
 from dra_scheduling.state.commitments import Commitments, PlannedPlacement
+from dra_scheduling.state.domains import NodeLabels
 from dra_scheduling.state.node_state import NodeState
 
 EVICTED_AT = "9999-12-31T23:59:59Z"
@@ -56,6 +57,7 @@ class StatementParts(NamedTuple):
     journal: Journal
     changes: ChangeLog
     nodes: dict[str, NodeState]
+    labels: NodeLabels
     pools: PoolIndex
     ledger: Ledger
     classes: ClassIndex
@@ -144,12 +146,17 @@ class Statement:
             self._settle_claim(claim.key)
 
     def close(self, node: str) -> None:
-        """Let the node be gone for pods that look for one; those that are on it stay unless they are evicted."""
+        """Let the node be gone for pods that look for one; those that are on it stay unless they are evicted.
+
+        Rules across nodes count neither the node nor its pods meanwhile, as if it had been removed.
+        """
         state = self._parts.nodes.pop(node, None)
         if state is None:
             raise ValueError(f"Node {node} is not in the cluster, or is closed already")
         self._journal.note(lambda: self._reopen(state))
         self._changes.changed(node)
+        self._parts.labels.changed(node, state.node.metadata.labels, {})
+        self._placements.node_changed(node)
 
     def evaluate(
         self, pod_class: PodClass, budget: SearchBudget = WHOLE_BUDGET, within: Collection[str] | None = None
@@ -252,6 +259,8 @@ class Statement:
         # While it was closed nobody kept what its pods take, and that is as it was by now.
         state.charges = self._placements.charges_on(state.node.name)
         self._parts.nodes[state.node.name] = state
+        self._parts.labels.changed(state.node.name, {}, state.node.metadata.labels)
+        self._placements.indexes.nodes_changed()
 
     def _note(self, notes: dict[_Key, _Value], key: _Key, value: _Value | None) -> None:
         """Keep a note of the statement's own, or drop it; the journal keeps the one before."""

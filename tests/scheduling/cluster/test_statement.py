@@ -1,10 +1,12 @@
 """A statement changes the cluster by trial: what is not committed is undone, at the cost of what was done."""
 
+from collections.abc import Callable
+
 import pytest
 
 from dra_cases.fleet import DRIVER, NIC, Fleet, claim, device_class, network_devices
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cluster.statement import EvictedAs
+from dra_scheduling.cluster.statement import EvictedAs, Statement
 from dra_scheduling.cycle.allocate import schedule
 from dra_scheduling.inventory.nominations import nominees_of
 from dra_scheduling.model.ids import DeviceID, ObjectKey
@@ -183,3 +185,53 @@ def test_a_pod_that_was_about_to_use_a_claim_leaves_it_when_it_is_evicted_last()
         trial.evict(named(cluster, "b"), EvictedAs.GONE)
         assert cluster.ledger.taken_count == 0
     assert cluster.ledger.taken_count == 1
+
+
+def network(nodes: int) -> Cluster:
+    """Return nodes, of which the first has a pod with a device of the network, and a pod that waits for another."""
+    fleet = Fleet()
+    for number in range(nodes):
+        fleet.node(f"n{number}", "gpu-1")
+    fleet.show(device_class(NIC), *network_devices(2))
+    fleet.show(claim("taken", [DeviceID(NIC, "network", "net-0")], users=["user"]))
+    fleet.show(claim("wanted", [], driver=NIC))
+    fleet.pod("user", "n0", claims={"net": "taken"})
+    fleet.pod("waits", claims={"net": "wanted"})
+    return fleet.cluster
+
+
+def test_an_assignment_with_a_network_device_leaves_nothing_to_look_at_again() -> None:
+    cluster = network(3)
+    (found,) = placed(cluster)
+    before = cluster.changes.mark()
+    with cluster.statement() as trial:
+        trial.assume(found)
+        assert cluster.ledger.taken_count == 2
+    assert cluster.ledger.taken_count == 1
+    assert cluster.changes.mark() == before
+    assert cluster.changes.since(before.end) == frozenset()
+
+
+def decide_and_assume(cluster: Cluster, trial: Statement) -> None:
+    for one in placed(cluster):
+        trial.assume(one)
+
+
+COSTS: dict[str, tuple[int, Callable[[Cluster, Statement], object]]] = {
+    "terminating": (2, lambda cluster, trial: trial.evict(named(cluster, "user"), EvictedAs.TERMINATING)),
+    "gone": (5, lambda cluster, trial: trial.evict(named(cluster, "user"), EvictedAs.GONE)),
+    "decide and assume": (7, decide_and_assume),
+    "close": (1, lambda _, trial: trial.close("n0")),
+    "nominate": (2, lambda cluster, trial: trial.nominate(named(cluster, "waits"), "claim-n0")),
+}
+
+
+@pytest.mark.parametrize("nodes", [2, 40])
+@pytest.mark.parametrize("word", COSTS)
+def test_each_step_costs_the_same_to_undo_in_any_cluster(word: str, nodes: int) -> None:
+    cluster = network(nodes)
+    placed(cluster)
+    cost, step = COSTS[word]
+    with cluster.statement() as trial:
+        step(cluster, trial)
+    assert cluster.journal.undone == cost
