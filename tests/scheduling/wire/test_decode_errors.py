@@ -100,7 +100,7 @@ def refusals(raw: dict[str, Any]) -> tuple[WireFault, ...]:
         (with_spec(TYPE, overheads={}), ["$.spec.overheads: unknown field, expected overhead"]),
         (
             with_spec(TYPE, offerings=[{"zone": "z", "cost": 1}]),
-            ["$.spec.offerings[0].cost: unknown field, expected one of price, available, capacityType"],
+            ["$.spec.offerings[0].cost: unknown field, expected one of price, available, capacity, capacityType"],
         ),
         (
             with_spec(POOL, disruption={"budgets": [{"node": "1"}]}),
