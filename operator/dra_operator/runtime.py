@@ -148,7 +148,8 @@ class Runtime:
         seconds = self.settings.watch_silence_seconds
         silent = tuple(f"{name}: nothing heard for {seconds:g} s" for name in self.watches.silent(seconds))
         unserved = self._upgrades.problems if self._upgrades is not None else ()
-        return unserved + unlisted + silent + self._missing
+        mute = tuple(f"{name}: its watch has missed changes, it is being listed anew" for name in self.watches.mute())
+        return unserved + unlisted + silent + mute + self._missing
 
     async def stop(self) -> None:
         """Take up nothing more, end or leave what is under way, give the Leases back."""
@@ -187,7 +188,14 @@ class Runtime:
             DEVICES.labels("allocated").set_function(self.view.devices_taken)
         for resource in self.watches.resources:
             WATCH_VERSION.labels(resource.plural).set_function(partial(self._progress, resource.kind))
-        audit = Audit(api, self.cache, self.watches, self._intake)
+        audit = Audit(
+            api,
+            self.cache,
+            self.watches,
+            self._intake,
+            clock=self._clock,
+            quiet_seconds=self.settings.watch_silence_seconds,
+        )
         self._upgrades = Upgrades(api, self._optional, self.fail, self._kinds)
         jobs = (recorder.run(), self.access.run(), audit.run(), self._upgrades.run(), self._watch_the_watches())
         self._spawn(*jobs, self._go(api))

@@ -95,7 +95,7 @@ def _add_simulate(commands: "argparse._SubParsersAction[argparse.ArgumentParser]
     simulate.add_argument(
         "--launch",
         action="store_true",
-        help="let planned NodeClaims come up, with what their drivers publish, and go on until nothing changes",
+        help="simulate launching the planned NodeClaims, then reschedule until the result is stable",
     )
     simulate.add_argument(
         "--without-node",

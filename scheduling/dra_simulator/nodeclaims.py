@@ -136,7 +136,7 @@ def _waits(one: NodeClaimProgress) -> str:
 
 def _one_blocks(claim: NodeClaim, one: NodeClaimProgress, fates: Sequence[Fate]) -> list[Block]:
     lines = [f"pod {fate.pod}: {fate.message}" for fate in fates if fate.message]
-    headers = ("POD", "INSTANCE TYPES", "PRICE/H", "LISTED", "WHAT THEY SAY")
+    headers = ("POD", "INSTANCE TYPES", "PRICE/H", "LISTED", "REASON")
     rows = tuple(row for fate in fates for row in _fate_rows(claim, fate))
     blocks: list[Block] = [*_list_blocks([one]), Table(headers=headers, rows=rows)]
     return [*blocks, "\n".join(lines)] if lines else blocks

@@ -223,7 +223,7 @@ def test_the_folder_of_a_killed_owner_is_removed_by_a_later_start(
 
 
 def owner_below(folder: Path, program: str = OWNER) -> subprocess.Popen[str]:
-    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(Path(__file__).parents[1] / "support")}
     command = [sys.executable, "-c", program]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-DEMO = Path(__file__).parent
-ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{DEMO}{os.pathsep}{DEMO.parent / 'controlplane'}", "KEEP": ""}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "support"), "KEEP": ""}
 COMMAND = [sys.executable, "-m", "dra_demo"]
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.timeout(600)]

@@ -146,4 +146,4 @@ def test_of_many_kinds_of_nodes_the_nearest_are_shown() -> None:
     blocks = story_blocks(explain(cluster, wanted))
     counts = [block for block in blocks if isinstance(block, Table) and "MISSING" in block.headers]
     assert [row[0] for row in counts[0].rows] == [f"n{number}" for number in range(30, 10, -1)]
-    assert "Farther from it are 10 nodes more, of 10 kinds: -o json shows them" in blocks
+    assert "10 more nodes in 10 groups not shown (use -o json)" in blocks

@@ -1,26 +1,33 @@
 """A slow safety net under the watches: now and then the cache is compared with the names and versions on the server.
 
-Watches are not expected to lose anything; what is found here is put right, counted and said in the log.
+Watches are not expected to lose anything. What is found here is put right, counted and said in the log, and the kind
+is listed anew. It is the only way to tell a mute watch from a quiet one: a server sends no bookmark of a kind that
+does not change. So a watch without news is looked at sooner, and later each time that it turns out to be quiet.
 """
 
 import asyncio
+import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 from urllib.parse import quote
 
 from dra_kube.api import Api, Json
 from dra_kube.errors import ApiError, MissingError
-from dra_kube.resources import Resource
+from dra_kube.resources import Kind, Resource
 from dra_operator.logs import log
 from dra_operator.metrics import REPAIRS
 from dra_operator.watch.cache import Cache, version
 from dra_operator.watch.intake import Intake
 from dra_operator.watch.session import version_of
-from dra_operator.watch.watches import Watches
+from dra_operator.watch.watches import Clock, Watches
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import key_of
 
 PERIOD_SECONDS = 600.0
+QUIET_SECONDS = 60.0
+"""A watch without news for so long may be mute."""
+PACE_SECONDS = 5.0
 PATIENCE_SECONDS = 10.0
 """What differs for so long is not on its way any more."""
 NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -39,21 +46,56 @@ class Identity(NamedTuple):
 class Audit:
     """Compares and repairs, one kind after the other."""
 
-    def __init__(self, api: Api, cache: Cache, watches: Watches, intake: Intake) -> None:
+    def __init__(
+        self,
+        api: Api,
+        cache: Cache,
+        watches: Watches,
+        intake: Intake,
+        *,
+        clock: Clock = time.monotonic,
+        quiet_seconds: float = QUIET_SECONDS,
+    ) -> None:
         self._api = api
+        self._clock = clock
+        self._quiet_seconds = quiet_seconds
+        self._looked: dict[Kind, float] = {}
+        self._quiet_looks: Counter[Kind] = Counter()
         self._cache = cache
         self._watches = watches
         self._intake = intake
 
     async def run(self) -> None:
-        """Look at every kind once a period, until cancelled."""
+        """Look at every kind once a period, and at quiet ones sooner, until cancelled."""
         while True:
-            for resource in self._watches.resources:
-                await asyncio.sleep(PERIOD_SECONDS / len(self._watches.resources))
-                try:
-                    await self.look_at(resource)
-                except ApiError as error:
-                    _log.debug("could not compare", kind=resource.plural, error=str(error))
+            await asyncio.sleep(min(PACE_SECONDS, self._quiet_seconds / 2))
+            for resource in self._watches.behind_own_writes(self._quiet_seconds):
+                _log.warning("a watch does not tell of own writes", kind=resource.plural)
+                self._watches[resource.kind].expire()
+            # Together: each waits for what is only on its way, and one mute watch seldom comes alone.
+            await asyncio.gather(*map(self._look, self.due()))
+
+    async def _look(self, resource: Resource) -> None:
+        try:
+            await self.look_at(resource)
+        except ApiError as error:
+            _log.debug("could not compare", kind=resource.plural, error=str(error))
+
+    def due(self) -> tuple[Resource, ...]:
+        """Return the kinds to look at now, and count on that being done."""
+        now, found = self._clock(), []
+        for resource in self._watches.resources:
+            kind, news = resource.kind, self._watches[resource.kind].last_news
+            last = self._looked.setdefault(kind, news)
+            if news > last:
+                self._quiet_looks[kind] = 0
+            pause = min(self._quiet_seconds * 2.0 ** min(self._quiet_looks[kind], 16), PERIOD_SECONDS)
+            is_quiet = now - news >= self._quiet_seconds
+            if now - last >= (pause if is_quiet else PERIOD_SECONDS):
+                self._looked[kind] = now
+                self._quiet_looks[kind] += is_quiet
+                found.append(resource)
+        return tuple(found)
 
     async def look_at(self, resource: Resource, patience: float = PATIENCE_SECONDS) -> int:
         """Put right what differs now and still differs a while later; return how much that was. Raises `ApiError`."""
@@ -67,6 +109,8 @@ class Audit:
             _log.warning("a watch has missed something", kind=resource.plural, object=str(key))
             REPAIRS.labels(resource.plural).inc()
             await self._repair(resource, key)
+        if lasting:
+            self._watches[resource.kind].expire()
         return len(lasting)
 
     async def _differences(self, resource: Resource) -> dict[ObjectKey, tuple[Identity | None, Identity | None]]:

@@ -78,7 +78,7 @@ class _Response(aiohttp.ClientResponse):
         watch = self._watch()
         if watch is not None and "watch" in self.url.query:
             # The server sends no bookmark while nothing changes: that it accepts a watch is then all it ever says.
-            watch.spoke()
+            watch.opened(self.close)
             self.content = _Stream(self.content, watch)  # type: ignore[assignment]
         return self
 
@@ -144,6 +144,17 @@ class _Stream:
         return getattr(self._stream, name)
 
     async def iter_chunked(self, size: int) -> AsyncIterator[bytes]:
+        try:
+            async for lines in self._lines(size):
+                yield lines
+        except aiohttp.ClientError:
+            if not self._observed.is_mute:
+                raise
+        if self._observed.is_mute:
+            # Broken off here: Kopf would go on watching from the version that it has, and is to list anew.
+            yield GONE_LINE
+
+    async def _lines(self, size: int) -> AsyncIterator[bytes]:
         rest = b""
         async for chunk in self._stream.iter_chunked(size):
             self._observed.spoke()

@@ -14,11 +14,17 @@ Listed = Callable[[Resource, frozenset[str]], None]
 Clock = Callable[[], float]
 
 
+def _nothing() -> None:
+    """Break off no watch: none was accepted yet."""
+
+
 class Watch:
     """The state of one kind's watch. Resource versions are numbers, comparable since Kubernetes 1.35."""
 
     __slots__ = (
         "_clock",
+        "_close",
+        "_first_known",
         "_handled",
         "_is_listing",
         "_known",
@@ -28,7 +34,9 @@ class Watch:
         "_uids",
         "_unhandled",
         "_unseen",
+        "is_mute",
         "last_attempt",
+        "last_news",
         "last_word",
         "lists",
         "resource",
@@ -37,7 +45,11 @@ class Watch:
     def __init__(self, resource: Resource, clock: Clock, on_listed: Listed) -> None:
         self.resource = resource
         self.lists = 0
-        self.last_word = self.last_attempt = clock()
+        self.last_word = self.last_attempt = self.last_news = clock()
+        """`last_news` is the time of the last list, event or bookmark: that a watch was accepted is none."""
+        self.is_mute = False
+        """Whether it has missed something that happened on the server, and was not listed anew since."""
+        self._close: Callable[[], None] = _nothing
         self._clock = clock
         self._on_listed = on_listed
         self._is_listing = False
@@ -48,6 +60,7 @@ class Watch:
         self._unhandled: dict[int, None] = {}
         # Versions that the answers to own writes have brought before the watch did, with the UIDs of their objects.
         self._known: dict[int, str] = {}
+        self._first_known = 0.0
         self._sent = 0
         self._handled = 0
 
@@ -76,12 +89,22 @@ class Watch:
         """Record that the server sent anything."""
         self.last_word = self.last_attempt = self._clock()
 
+    def opened(self, close: Callable[[], None]) -> None:
+        """Record that the server has accepted the watch; `close` breaks it off."""
+        self.spoke()
+        self._close = close
+
+    def expire(self) -> None:
+        """Have the kind listed anew: the watch has missed something, so that nothing it says can be relied on."""
+        self.is_mute = True
+        self._close()
+
     def page(self, entries: Iterable[tuple[str, int]], version: int, *, first: bool, last: bool) -> None:
         """Record one page of a list: UID and resource version of its objects, and the version of the list.
 
         It says nothing about objects that an own write has created or changed since.
         """
-        self.spoke()
+        self._has_news()
         if first:
             self._handled = self.progress
             self._is_listing = True
@@ -94,7 +117,7 @@ class Watch:
         if not last:
             return
         uids, self._uids = newer.union(self._uids), set()
-        self._is_listing = False
+        self._is_listing = self.is_mute = False
         self._unhandled.clear()
         self._list_version = self._sent = version
         self.lists += 1
@@ -105,8 +128,10 @@ class Watch:
 
         The echo of an own write need not.
         """
+        self._has_news()
         self._sent = version
         if self._known.pop(version, None) is not None:
+            self._first_known = self._clock()
             return False
         self._unhandled[version] = None
         return True
@@ -118,12 +143,23 @@ class Watch:
         """
         if not self.is_synced or version <= self._sent:
             return False
+        if not self._known:
+            self._first_known = self._clock()
         self._known[version] = uid
         return True
 
+    def waits_for_echo(self, seconds: float) -> bool:
+        """Whether the server has answered to own writes and the watch has told of none of them for so long."""
+        return bool(self._known) and not self._is_listing and self._clock() - self._first_known >= seconds
+
     def bookmark(self, version: int) -> None:
         """Record that the server has sent everything up to this version."""
+        self._has_news()
         self._sent = max(self._sent, version)
+
+    def _has_news(self) -> None:
+        self.spoke()
+        self.last_news = self.last_word
 
     def admit(self, event: str | None, uid: str, version: int) -> bool:
         """Return whether an event that reached its handler says something new; `event` is None for list entries."""
@@ -185,6 +221,14 @@ class Watches:
         """The kinds of which nothing was heard for so long."""
         since = self._clock() - seconds
         return tuple(watch.resource.plural for watch in self._watches.values() if watch.last_word < since)
+
+    def behind_own_writes(self, seconds: float) -> tuple[Resource, ...]:
+        """The kinds whose watch has not told of writes of this process for so long."""
+        return tuple(watch.resource for watch in self._watches.values() if watch.waits_for_echo(seconds))
+
+    def mute(self) -> tuple[str, ...]:
+        """The kinds whose watch has missed something, until they are listed anew."""
+        return tuple(watch.resource.plural for watch in self._watches.values() if watch.is_mute)
 
     def abandoned(self, seconds: float) -> tuple[str, ...]:
         """The kinds that nobody even asks for any more."""

@@ -3,6 +3,29 @@
 Every failed combination tells which requests stood in each other's way. No combination with those alternatives of those
 requests is tried again, and where that leaves a request nothing, the request itself becomes part of the proof: what was
 learned of two requests that quarrel is never learned again for each choice of a third one.
+
+Three requests have two, three and two alternatives. Combinations are numbers, the preferred one first:
+
+>>> order = AlternativeOrder((2, 3, 2), patience=1_000)
+>>> order.first()
+(0, 0, 0)
+
+The search on the node fails, and finds that only the last two requests are to blame: both want the same device. The
+next combination keeps the choice of the first request:
+
+>>> order.next({1: frozenset({0}), 2: frozenset({0})})
+(0, 0, 1)
+
+That fails as well, since alternative 1 of the last request cannot be had with alternative 0 of the second one either.
+So alternative 0 of the second request is impossible whatever the others are, and it is left out from now on, also
+once it is the first request's turn to change:
+
+>>> order.next({1: frozenset({0}), 2: frozenset({1})})
+(0, 1, 0)
+>>> order.next({0: frozenset({0})})
+(1, 1, 0)
+
+Of twelve combinations three were searched; the fourth is the first that is left.
 """
 
 from collections.abc import Sequence

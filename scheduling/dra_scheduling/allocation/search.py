@@ -4,6 +4,23 @@ Four facts keep it small. Devices that nothing tells apart are tried once a plac
 earlier one takes the smaller device. After every device taken, later demands must still have enough to choose from.
 What was proved impossible once is not tried again. The first solution found is the first of all in the order of demands
 and devices.
+
+Devices are bits. Five of them hang off two PCIe roots, the first two off one; `x` wants one of all, `y` two of the last
+four, and all three of one root:
+
+>>> from dra_scheduling.allocation.constraints import MatchAttribute
+>>> same_root = MatchAttribute([0b00011, 0b11100])
+>>> x = Demand(candidates=0b11111, wanted=1, rules=(0,))
+>>> y = Demand(candidates=0b11110, wanted=2, rules=(0,))
+>>> search([x, y], [same_root], budget=100)
+Found(picks=(4, 24), steps=5)
+
+Step 1 gives device 0 to `x`. That leaves the first root, in which `y` could have device 1 alone: no outlook, so it is
+given back before anything is tried for `y`. Step 2 gives device 1 to `x`, with the same end; device 1 is not passed
+over as like device 0, because `y` may have only one of them. Step 3 gives device 2, which leaves 3 and 4 for `y`, and
+steps 4 and 5 take them. Device 3 would not have been tried in the place of device 2: nothing tells the two apart.
+
+Were there a thousand alike devices in the first root, none of which `y` may have, they would cost one step together.
 """
 
 from collections.abc import Hashable, Sequence

@@ -2,6 +2,31 @@
 
 A shape is everything of a pod that a node's verdict depends on. Two pods whose claims were made from one template have
 the same shape as long as neither claim is allocated.
+
+What tells classes apart is what rules read (`Rule.signature`) and what pods take. Three pods ask for one cpu; the third
+tolerates a taint. Names, labels that no rule reads and the images of containers make no difference:
+
+>>> from dra_scheduling.allocation.pod_claims import ResolvedClaims
+>>> from dra_scheduling.model.pods import Pod
+>>> from dra_scheduling.wire import read_as
+>>> asks = {"name": "main", "resources": {"requests": {"cpu": "1"}}}
+>>> plain, other, tolerant = (
+...     read_as(Pod, {"metadata": {"name": name}, "spec": {"containers": [asks], "tolerations": tolerations}})
+...     for name, tolerations in (("a", []), ("b", []), ("c", [{"key": "gpu", "operator": "Exists"}]))
+... )
+>>> cache, classes = PodClassCache(), ClassIndex()
+>>> of_plain, of_other, of_tolerant = (
+...     cache.shape_of(pod, ResolvedClaims(), classes) for pod in (plain, other, tolerant)
+... )
+>>> of_plain is of_other, of_plain is of_tolerant
+(True, False)
+
+A class has the verdicts of all nodes with it (`ranking`): a thousand pods of one class cost one look at every node, and
+then one look for each node that changed. On a node without taints the third pod would fit just as well, so its class
+need not even be asked there about taints: `plain_checks` are the rules that can keep the pods off a plain node.
+
+>>> [check.rule.name for check in of_tolerant.checks], of_tolerant.plain_checks
+(['NodeInitialized', 'NodeUnschedulable', 'TaintToleration'], ())
 """
 
 from collections import OrderedDict

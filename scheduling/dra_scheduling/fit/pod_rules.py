@@ -36,6 +36,6 @@ def unsupported_refusal(pod: Pod) -> Refusal | None:
 def _unsupported(rule: str, where: str) -> Refusal:
     return Refusal(
         reason="UnsupportedPodRule",
-        message=f"this scheduler does not support {rule} yet ({where})",
+        message=f"unsupported: {rule} ({where})",
         wake=ClusterEvent.POD,
     )

@@ -2,6 +2,24 @@
 
 Asking changes nothing, so that many candidates may be asked side by side; `commit` and `release` write. The rules are
 those of docs/allocator.md, section "Candidates".
+
+A candidate is several machines at once, and devices are searched for in each of them. Say a NodeClaim may become
+`small` (one GPU), `large` (four GPUs and a NIC) or `plain` (no device), in zone a or b, and there is a
+network-attached disk that only zone b reaches.
+
+1. A pod that wants one GPU is served by `small` and by `large`, and not by `plain`: the answer is an `Allotment` for
+   two types, and the NodeClaim is held to them. In each it is another device, `gpu-0` of either; both are recorded
+   (`AllocationTracker`), since nobody knows yet which machine it will be.
+2. A second pod that wants one GPU is served by `large` only. `small` is ruled out, and `retain` makes its `gpu-0` free
+   of anybody: a machine that is not to be takes nothing.
+3. A third pod wants the disk. It is published, not promised, so the ledger and the plan decide who has it; the answer
+   narrows the NodeClaim to zone b (`Allotment.requirements`), where `large` has to be available.
+4. A fourth pod wants two GPUs and the NIC behind one PCIe root. Which root a device of a machine to come is on is not
+   known; the InstanceType may say that some share it (`AttributeBindings`), and only those match. Two GPUs of `large`
+   are left: if they are bound to the NIC, the pod is served, else it is denied, and asks the next candidate.
+
+Types with the same devices are searched once (`Kin` in the inventory), and places that reach the same published devices
+together (`ReachDomains`), so that hundreds of types cost a handful of searches.
 """
 
 from collections.abc import Collection, Iterable, Mapping

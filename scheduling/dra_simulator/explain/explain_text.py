@@ -25,7 +25,7 @@ def story_blocks(story: Story) -> list[Block]:
     blocks: list[Block] = [
         title,
         held_table(story.devices),
-        Table(headers=("NODES", "WHAT THEY SAY"), rows=said),
+        Table(headers=("NODES", "REASON"), rows=said),
         Table(
             headers=("NODES", "EXTENDED RESOURCE", "WANTED", "SERVED BY", "FREE"),
             rows=tuple(row for group in shown for row in _served_rows(group)),
@@ -38,7 +38,7 @@ def story_blocks(story: Story) -> list[Block]:
     hidden = story.nodes[MOST_SHOWN:]
     if hidden:
         nodes = sum(len(group.names) for group in hidden)
-        blocks.append(f"Farther from it are {nodes} nodes more, of {len(hidden)} kinds: -o json shows them")
+        blocks.append(f"{nodes} more nodes in {len(hidden)} groups not shown (use -o json)")
     if story.nearest_miss is not None:
         blocks.append("\n".join(_miss_lines(story.nearest_miss)))
     return blocks if story.supply is None else [*blocks, *supply_blocks(story.supply)]
@@ -46,7 +46,7 @@ def story_blocks(story: Story) -> list[Block]:
 
 def _called(group: NodeGroup) -> str:
     others = len(group.names) - 1
-    return f"{group.view.node} and {others:,} like it" if others else group.view.node
+    return f"{group.view.node} (+{others:,} equivalent)" if others else group.view.node
 
 
 def _served_rows(group: NodeGroup) -> Iterator[tuple[str, ...]]:

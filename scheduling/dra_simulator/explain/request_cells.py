@@ -4,8 +4,19 @@ from collections.abc import Iterator
 
 from dra_simulator.explain.request_counts import RequestCount
 
-SIEVES = "REACH > CLASS > OWN"
-COUNT_HEADERS = ("CLAIM", "REQUEST", "CLASS", "WANTED", SIEVES, "FREE", "MISSING", "LEFT OUT")
+COUNT_HEADERS = (
+    "CLAIM",
+    "REQUEST",
+    "CLASS",
+    "WANTED",
+    "REACHABLE",
+    "MATCH CLASS",
+    "MATCH SELECTORS",
+    "FREE",
+    "MISSING",
+    "EXCLUDED",
+)
+"""Devices that the node reaches, those of them that the class selects, and those that each further selector leaves."""
 
 
 def count_cells(count: RequestCount) -> tuple[str, ...]:
@@ -15,14 +26,16 @@ def count_cells(count: RequestCount) -> tuple[str, ...]:
         count.called,
         count.device_class,
         "all" if count.wanted is None else str(count.wanted),
-        " > ".join(str(left) for left in (count.reachable, count.of_class, *(sieve.left for sieve in count.selectors))),
+        str(count.reachable),
+        str(count.of_class),
+        " > ".join(str(sieve.left) for sieve in count.selectors) or "-",
         str(count.available),
         str(count.missing or "-"),
-        ", ".join(_left_out(count)) or "-",
+        ", ".join(_excluded(count)) or "-",
     )
 
 
-def _left_out(count: RequestCount) -> Iterator[str]:
+def _excluded(count: RequestCount) -> Iterator[str]:
     for number, words in (
         (max((sieve.failed for sieve in count.selectors), default=0), "fail a selector's evaluation"),
         (count.lacking_capacity, "too small"),

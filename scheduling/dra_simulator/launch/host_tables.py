@@ -53,8 +53,8 @@ def supply_blocks(story: SupplyStory) -> list[Block]:
         for group in shown
     )
     blocks: list[Block] = [
-        Table(headers=("NODECLAIM ON ITS WAY", "WHAT IT SAYS"), rows=hosts[:MOST_SHOWN]),
-        Table(headers=("POOL", "INSTANCE TYPES", "PRICE/H", "WHAT THEY SAY"), rows=said),
+        Table(headers=("NODECLAIM IN FLIGHT", "REASON"), rows=hosts[:MOST_SHOWN]),
+        Table(headers=("POOL", "INSTANCE TYPES", "PRICE/H", "REASON"), rows=said),
         Table(
             headers=("POOL", "INSTANCE TYPES", *COUNT_HEADERS),
             rows=tuple(
@@ -67,15 +67,15 @@ def supply_blocks(story: SupplyStory) -> list[Block]:
     hidden = own[MOST_SHOWN:]
     if hidden:
         types = sum(len(group.names) for group in hidden)
-        blocks.append(f"Farther from it are {types} instance types more, of {len(hidden)} kinds: -o json shows them")
+        blocks.append(f"{types} more instance types in {len(hidden)} groups not shown (use -o json)")
     lines = "\n".join(_ending_lines(story))
     return [*blocks, lines] if lines else blocks
 
 
 def called(group: TypeGroup) -> str:
-    """Return the cheapest type of the group, and how many are like it."""
+    """Return the cheapest type of the group, and how many are equivalent to it."""
     others = len(group.names) - 1
-    return f"{group.view.name} and {others:,} like it" if others else group.view.name
+    return f"{group.view.name} (+{others:,} equivalent)" if others else group.view.name
 
 
 def price_text(price: float | None) -> str:

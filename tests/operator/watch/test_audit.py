@@ -30,7 +30,7 @@ class World:
         self.cache = Cache()
         self.listed = listed
         self.told: list[str] = []
-        watches = Watches(ManualClock(), ignore_lists)
+        self.watches = watches = Watches(ManualClock(), ignore_lists)
         watches[Pod].page([], 0, first=True, last=True)
         recorder = Recorder(ApiInMemory(), "tester", ManualClock())
         self.intake = Intake(self.cache, watches, BadInput(recorder), [self])
@@ -92,6 +92,32 @@ async def test_an_object_that_was_missed_is_found(world: World) -> None:
 
     assert await world.look() == 2
     assert sorted(world.told) == ["changed b", "changed c"]
+
+
+async def test_a_kind_of_which_something_was_missed_is_listed_anew(world: World) -> None:
+    world.on_server(at(pod("a"), 3), 3)
+
+    assert await world.look() == 1
+
+    assert world.watches.mute() == ("pods",)
+
+
+def test_a_watch_without_news_is_looked_at_soon_and_then_less_and_less_often() -> None:
+    clock = ManualClock()
+    watches = Watches(clock, ignore_lists, [PODS])
+    cache = Cache()
+    intake = Intake(cache, watches, BadInput(Recorder(ApiInMemory(), "tester", clock)), [])
+    audit = Audit(ApiInMemory(), cache, watches, intake, clock=clock, quiet_seconds=10.0)
+    looks = []
+    for second in range(1, 200):
+        clock.advance(1.0)
+        if audit.due():
+            looks.append(second)
+
+    assert looks == [10, 30, 70, 150]
+    watches[Pod].bookmark(7)
+    clock.advance(10.0)
+    assert audit.due() == (PODS,)
 
 
 async def test_an_object_that_went_unnoticed_is_gone(world: World) -> None:

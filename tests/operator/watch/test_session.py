@@ -1,3 +1,4 @@
+import asyncio
 import json
 from collections.abc import Iterable
 
@@ -34,6 +35,8 @@ class World:
         self.chunks: Iterable[bytes] = ()
         self.status = 200
         self.accepted = 0
+        self.has_accepted = asyncio.Event()
+        self.hold: asyncio.Event | None = None
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         if "watch" not in request.query:
@@ -42,10 +45,13 @@ class World:
         await response.prepare(request)
         for chunk in self.chunks:
             await response.write(chunk)
+        if self.hold is not None:
+            await self.hold.wait()
         return response
 
     def accept(self) -> None:
         self.accepted += 1
+        self.has_accepted.set()
 
     async def list(self) -> list[object]:
         items: list[object] = []
@@ -227,6 +233,19 @@ async def test_a_watch_that_is_accepted_where_nothing_changes_is_not_silent(worl
     assert await world.watch() == b""
 
     assert "pods" not in world.watches.silent(60)
+
+
+async def test_a_watch_that_has_missed_something_is_broken_off_and_ends_as_one_that_is_too_old(world: World) -> None:
+    world.hold = asyncio.Event()
+    seen = asyncio.create_task(world.watch())
+    await world.has_accepted.wait()
+
+    world.watches[Pod].expire()
+
+    assert b'"code":410' in await asyncio.wait_for(seen, 5)
+    assert world.watches.mute() == ("pods",)
+    world.watches[Pod].page([], 9, first=True, last=True)
+    assert world.watches.mute() == ()
 
 
 async def test_any_other_error_is_a_connection_that_broke(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

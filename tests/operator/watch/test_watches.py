@@ -32,6 +32,27 @@ def test_a_kind_is_synced_when_every_entry_of_its_list_was_handled() -> None:
     assert value.is_synced
 
 
+def test_a_watch_that_does_not_tell_of_own_writes_is_behind_them() -> None:
+    clock = ManualClock()
+    watches = Watches(clock, Listener(), [CLAIMS])
+    value = watches[ResourceClaim]
+    listed(value, 10)
+    assert value.learn("a", 11)
+    assert value.learn("b", 12)
+    clock.advance(30.0)
+    assert watches.behind_own_writes(60.0) == ()
+    clock.advance(30.0)
+    assert watches.behind_own_writes(60.0) == (CLAIMS,)
+
+    value.changed(11)
+
+    assert watches.behind_own_writes(60.0) == ()
+    clock.advance(60.0)
+    assert watches.behind_own_writes(60.0) == (CLAIMS,)
+    listed(value, 12)
+    assert watches.behind_own_writes(60.0) == ()
+
+
 def test_a_kind_without_objects_is_synced_by_its_list() -> None:
     value = watch()
     assert not value.is_synced

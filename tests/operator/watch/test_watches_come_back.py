@@ -4,7 +4,7 @@ import time
 import pytest
 
 from dra_builders.manifests import from_template
-from dra_cluster.faults import Hold, Match, answer
+from dra_cluster.faults import Hold, Match, accept_and_mute, answer
 from dra_cluster.mirror import PODS
 from dra_cluster.operators import Operators, RunningOperator
 from dra_cluster.proxy import Proxy
@@ -28,7 +28,7 @@ def operator(replicas: Operators, place: World) -> RunningOperator:
     return operator
 
 
-def assert_comes_back(place: World) -> None:
+def assert_comes_back(place: World, seconds: float = BACK_SECONDS) -> None:
     """Holds when new objects of every kind are seen in time: a node, its slice, a pod and its claim."""
     name = f"after-{time.monotonic_ns()}"
     place.node(name)
@@ -37,7 +37,7 @@ def assert_comes_back(place: World) -> None:
     place.pod("a", from_template("gpu", name))
     place.pod("b", from_template("gpu", name))
 
-    assert {place.bound(pod, seconds=BACK_SECONDS) for pod in "ab"} == {place.named("n1"), place.named(name)}
+    assert {place.bound(pod, seconds=seconds) for pod in "ab"} == {place.named("n1"), place.named(name)}
 
 
 def test_a_server_that_was_away(operator: RunningOperator, own_plane: ControlPlane, place: World) -> None:
@@ -88,6 +88,23 @@ def test_watches_that_are_refused_as_too_old(operator: RunningOperator, network:
 
     assert operator.is_running
     assert_comes_back(place)
+
+
+def test_watches_that_are_accepted_and_mute_on_every_kind(replicas: Operators, network: Proxy, place: World) -> None:
+    operator = replicas.add("deaf", roles="scheduler,binder", account="dra-scheduler", watch_silence_seconds="5")
+    operator.run()
+    place.gpu_node("n1", 2)
+    network.disturb(Match(method="GET", path="watch=true"), accept_and_mute(), times=0)
+    network.end_watches()
+
+    time.sleep(2)
+
+    # Everything there is to know has to come by lists now, the echoes of own writes included.
+    assert_comes_back(place, seconds=150.0)
+    said = operator.log_tail(most=1_000_000)
+    assert "a watch has missed something" in said
+    network.calm()
+    wait_until(lambda: operator.ask("/readyz")[0] == http.client.OK, "the operator to be ready again", seconds=90.0)
 
 
 def test_a_pod_that_went_while_nobody_watched_has_gone(operator: RunningOperator, network: Proxy, place: World) -> None:

@@ -27,6 +27,10 @@ class Exchange(Protocol):
         """Break the connection to the client."""
         ...
 
+    async def hold(self) -> web.StreamResponse:
+        """Accept the request and answer nothing for as long as the client waits."""
+        ...
+
 
 Action = Callable[[Exchange], Awaitable[web.StreamResponse]]
 
@@ -113,6 +117,15 @@ def passing() -> Action:
 
     async def act(exchange: Exchange) -> web.StreamResponse:
         return await exchange.forward()
+
+    return act
+
+
+def accept_and_mute() -> Action:
+    """Accepts a watch and says nothing on it ever, not even a bookmark, until the client gives up."""
+
+    async def act(exchange: Exchange) -> web.StreamResponse:
+        return await exchange.hold()
 
     return act
 

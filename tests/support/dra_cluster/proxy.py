@@ -198,6 +198,15 @@ class _Passage:
             self.request.transport.abort()
         return web.Response(status=502)
 
+    async def hold(self) -> web.StreamResponse:
+        response = web.StreamResponse(status=200, headers={"Content-Type": "application/json"})
+        response.enable_chunked_encoding()
+        await response.prepare(self.request)
+        # Nothing tells when a client has gone.
+        while self.request.transport is not None and not self.request.transport.is_closing():  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        return response
+
     async def stream(self, stream: Stream) -> web.StreamResponse:
         try:
             async with self._ask() as answer:
