@@ -22,7 +22,7 @@ from dra_scheduling.disruption.disruption_steps import (
 from dra_scheduling.disruption.disruption_view import DisruptionView
 from dra_scheduling.disruption.methods import DRIFTED, EMPTY, Decision
 from dra_scheduling.disruption.next_decision import expired
-from dra_scheduling.disruption.simulate_scheduling import SchedulingSimulation, WhatIfOptions
+from dra_scheduling.disruption.simulate_scheduling import WhatIfOptions, simulation
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES, is_to_go
 from dra_scheduling.model.nodeclaims import NodeClaim
@@ -130,10 +130,10 @@ def _objection(
     if protection and not (record.reason == DRIFTED and claim.spec.termination_grace_period):
         return protection
     together = [name for name in (_staying_node(outlook, one) for one in record.node_claims) if name]
-    scenario = SchedulingSimulation(outlook, together, options)
-    if scenario.is_possible and scenario.opened:
-        return "its pods would need another new node by now"
-    return scenario.obstacle
+    with simulation(outlook, together, options) as scenario:
+        if scenario.is_possible and scenario.opened:
+            return "its pods would need another new node by now"
+        return scenario.obstacle
 
 
 def _given_up(

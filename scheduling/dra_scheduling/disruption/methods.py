@@ -11,7 +11,7 @@ from dra_scheduling.disruption.disruption_budgets import Tally, allowed
 from dra_scheduling.disruption.disruption_view import DisruptionView
 from dra_scheduling.disruption.drift import Drift
 from dra_scheduling.disruption.prices import keep_cheaper, price_of
-from dra_scheduling.disruption.simulate_scheduling import SchedulingSimulation, WhatIfOptions
+from dra_scheduling.disruption.simulate_scheduling import SchedulingSimulation, WhatIfOptions, simulation
 from dra_scheduling.model.nodeclaims import NodeClaim
 
 EMPTY = "Empty"
@@ -106,9 +106,9 @@ def drifted_nodes(search: Search) -> Decision | None:
     for one, why in _turned(search, drifted):
         is_free = not one.protection or bool(one.claim.spec.termination_grace_period)
         if is_free and allowance.left(one) and not search.is_late:
-            scenario = SchedulingSimulation(search.outlook, [one.node.name], search.options)
-            if scenario.is_possible:
-                return _with_places(DRIFTED, [one], scenario, f"{why.message}; ")
+            with simulation(search.outlook, [one.node.name], search.options) as scenario:
+                if scenario.is_possible:
+                    return _with_places(DRIFTED, [one], scenario, f"{why.message}; ")
     return None
 
 
@@ -163,7 +163,11 @@ def consolidation(outlook: DisruptionView, group: Sequence[Candidate], options: 
 
     There are no words where that may change by itself: a pod would go to a node that is not initialized yet.
     """
-    scenario = SchedulingSimulation(outlook, [one.node.name for one in group], options)
+    with simulation(outlook, [one.node.name for one in group], options) as scenario:
+        return _consolidated(scenario, group)
+
+
+def _consolidated(scenario: SchedulingSimulation, group: Sequence[Candidate]) -> Decision | str:
     if not scenario.is_possible:
         return scenario.obstacle if scenario.stuck else ""
     opened = scenario.opened

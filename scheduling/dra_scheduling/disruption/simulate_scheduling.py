@@ -5,6 +5,7 @@ counted anywhere: cluster, ledger and inventory stay as they are.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -81,16 +82,29 @@ DEFAULT_OPTIONS = WhatIfOptions()
 
 def simulate_without(cluster: Cluster, nodes: Iterable[str], options: WhatIfOptions = DEFAULT_OPTIONS) -> WhatIf:
     """Return what would become of the pods on these nodes if the nodes went away. Unknown names are passed over."""
-    return SchedulingSimulation(DisruptionView(cluster), nodes, options).result()
+    with simulation(DisruptionView(cluster), nodes, options) as scenario:
+        return scenario.result()
 
 
 def needed_nodes(outlook: DisruptionView, options: WhatIfOptions) -> frozenset[str]:
     """Return the initialized nodes that pods of nodes that go already will need."""
-    return frozenset(SchedulingSimulation(outlook, (), options).relied_on) if outlook.situation.closed else frozenset()
+    if not outlook.situation.closed:
+        return frozenset()
+    with simulation(outlook, (), options) as scenario:
+        return frozenset(scenario.relied_on)
+
+
+@contextmanager
+def simulation(
+    outlook: DisruptionView, nodes: Iterable[str], options: WhatIfOptions = DEFAULT_OPTIONS
+) -> Iterator["SchedulingSimulation"]:
+    """Yield what would become of the pods on these nodes; it is undone with the end of the block, plan and all."""
+    with outlook.cluster.statement():
+        yield SchedulingSimulation(outlook, nodes, options)
 
 
 class SchedulingSimulation:
-    """One question: the pods of some nodes, placed anew in order of their priority and size.
+    """One question: the pods of some nodes, placed anew in order of their priority and size, while a statement is open.
 
     `relied_on` are the initialized nodes that would take pods of these or of others that are going.
     """
@@ -114,12 +128,11 @@ class SchedulingSimulation:
         self._stuck: list[Stuck] = []
         self.moves: list[Move] = []
         self.relied_on: set[str] = set()
-        with cluster.statement():
-            self._planner = Planner(cluster, plan_options, self._situation, limits)
-            self._rooms = ExistingNodes(outlook, self._situation, self._planner.hosts, loosened, options.budget)
-            nominated = self._nominated_elsewhere()
-            self._place(pod for pod in others if pod.metadata.uid not in nominated)
-            self._place(own)
+        self._planner = Planner(cluster, plan_options, self._situation, limits)
+        self._rooms = ExistingNodes(outlook, self._situation, self._planner.hosts, loosened, options.budget)
+        nominated = self._nominated_elsewhere()
+        self._place(pod for pod in others if pod.metadata.uid not in nominated)
+        self._place(own)
 
     @property
     def opened(self) -> tuple[PlannedNode, ...]:

@@ -165,7 +165,7 @@ def _on_kind(
     if isinstance(answer, Denied | UnfinishedSearch):
         is_for_all = fitting == host.types and requirements == host.requirements
         if isinstance(answer, Denied) and is_for_all and asked.content and not _is_recorded(asked, context):
-            host.denied.add(asked.content)
+            host.deny(asked.content, context)
         return _beside_daemons(host, answer.refusal, requirements)
     shares: Shares = {}
     if context.of_node is not None:

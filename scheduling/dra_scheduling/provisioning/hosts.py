@@ -48,9 +48,12 @@ class Hosts:
         self._owing: dict[ObjectKey, str] = {}
         self._claims: dict[str, list[ObjectKey]] = {}
         published = Published(cluster.pools, situation.ready)
-        allocator = TemplateAllocator(published, cluster.ledger, cluster.inventory.bindings(), situation.replanning)
+        allocator = TemplateAllocator(
+            published, cluster.ledger, cluster.inventory.bindings(), situation.replanning, cluster.journal
+        )
         of_node = OfNode(cluster, allocator) if cluster.features.has(NODE_ALLOCATABLE) else None
         self.context = PlanContext(
+            journal=cluster.journal,
             allocator=allocator,
             classes=cluster.classes,
             daemons=Daemons(cluster, allocator, budget, of_node),
@@ -88,11 +91,10 @@ class Hosts:
         owed = self._owed.pop(host.spec.name, None)
         if not owed:
             return False
+        owing = {key: name for one in owed for key in one.shared_claims if (name := self._owing.pop(key, ""))}
+        self.context.journal.note(lambda: self._owe_again(host, owed, owing))
         for asked in owed:
-            for key in asked.shared_claims:
-                self._owing.pop(key, None)
-        for asked in owed:
-            host.remove_pod(asked)
+            host.remove_pod(asked, self.context)
         for asked in owed:
             placement = self._placement(host, asked)
             if placement is not None:
@@ -104,7 +106,15 @@ class Hosts:
 
     def placed(self, host: PlannedNode, asked: PendingPod, placement: HostPlacement) -> None:
         """Note which claims have their devices on the host."""
-        self._claims.setdefault(host.spec.name, []).extend(asked.claim_keys(placement.need))
+        keys = self._claims.setdefault(host.spec.name, [])
+        former = len(keys)
+        self.context.journal.note(lambda: keys.__delitem__(slice(former, None)))
+        keys += asked.claim_keys(placement.need)
+
+    def open(self, host: PlannedNode) -> None:
+        """Add a host that nobody has asked before."""
+        self.context.journal.note(self.all.pop)
+        self.all.append(host)
 
     def claim_name(self, host: PlannedNode) -> str:
         """Return the name of the NodeClaim that the host is, empty for a node that is there."""
@@ -151,7 +161,7 @@ class Hosts:
         need = asked.shape.need_on(host.kind_of(asked.shape.extended), self._cluster.classes)
         if isinstance(need, Refusal):
             return None
-        host.add_pod(asked, need)
+        host.add_pod(asked, need, self.context)
         host.count_pods(self.context)
         return need
 
@@ -160,6 +170,10 @@ class Hosts:
         if not pod.spec.node_name:
             return self._cluster.is_pending(pod)
         return is_replacing and pod.metadata.uid in self._situation.going
+
+    def _owe_again(self, host: PlannedNode, owed: list[PendingPod], owing: dict[ObjectKey, str]) -> None:
+        self._owed[host.spec.name] = owed
+        self._owing.update(owing)
 
     def _replay_named(self, name: str) -> None:
         for host in self.all:

@@ -34,13 +34,14 @@ def made_in_vain(cluster: Cluster, asked: PendingPod, context: PlanContext) -> R
 def answer_of(host: PlannedNode, asked: PendingPod, context: PlanContext) -> Refusal | None:
     """Return what the host says to the variant of the pod that asks least, None if it takes any."""
     context.effort.of_pod = 0
+    point = len(context.journal)
     found: Refusal | None = None
     for variant in asked.variants:
         answer = evaluate_host(host, asked, variant, context)
         found = None if isinstance(answer, HostPlacement) else answer
         if found is None:
             break
-    host.release(context)
+    context.journal.rollback(point)
     return found
 
 

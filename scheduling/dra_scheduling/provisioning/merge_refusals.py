@@ -1,6 +1,6 @@
-"""What several hosts say of a pod, told once."""
+"""What several hosts say of a pod, told once, and how far they were asked."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -49,3 +49,27 @@ def _called(who: Sequence[RefusalSource]) -> str:
     if pools:
         kinds.append(f"{NODE_POOL}{'s' if len(pools) > 1 else ''} {in_short(pools, MOST_NAMED)}")
     return ", ".join(kinds)
+
+
+class TriedHosts:
+    """What pods of one group found out about hosts, by variant: how many of the hosts in order refused them."""
+
+    __slots__ = ("next_host", "refusals")
+
+    def __init__(self) -> None:
+        self.next_host: dict[tuple[int, bool | None], int] = {}
+        self.refusals: dict[tuple[int, RefusalSource], Refusal] = {}
+
+    def setter(self) -> Callable[[], None]:
+        """Return what lets it be as it is now."""
+        next_host, refusals = dict(self.next_host), dict(self.refusals)
+
+        def put_back() -> None:
+            self.next_host, self.refusals = next_host, refusals
+
+        return put_back
+
+    def told(self) -> tuple[Refusal, ...]:
+        """Return what is held against the last variant: one that was given up in the end is of no interest."""
+        last = max((number for number, _ in self.refusals), default=0)
+        return told((who, refusal) for (number, who), refusal in self.refusals.items() if number == last)

@@ -1,5 +1,6 @@
 """The limits of NodePools: what their nodes may have in all, devices included."""
 
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.devices.selections import SelectorText, selection, wish
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
@@ -48,10 +49,12 @@ class Limits:
             if all(self._amount(machine, name) <= most for name, most in left.items())
         )
 
-    def opened(self, template: PoolTemplate, host: PlannedNode) -> None:
-        """Count a NodeClaim that was decided."""
+    def opened(self, template: PoolTemplate, host: PlannedNode, journal: Journal) -> None:
+        """Count a NodeClaim that was decided; the journal gets the inverse."""
         if template.limits:
             left = self.left_of(template, host.spec.table)
+            before = dict(left)
+            journal.note(lambda: left.update(before))
             for name, amount in self._most_of(template, host.spec.table, host.types).items():
                 left[name] -= amount
 

@@ -3,6 +3,7 @@
 import msgspec
 
 from dra_scheduling.allocation.search_budget import SearchBudget
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.provisioning.daemonset_devices import Daemons
 from dra_scheduling.provisioning.node_allocatable_resources import OfNode
@@ -31,9 +32,10 @@ class PlanContext(msgspec.Struct, frozen=True, kw_only=True):
     """What all hosts of a plan have in common. `budget` is for all that is asked for one pod.
 
     `placed` is what rules count of placed pods, those of the plan included. `of_node` is there where devices may take
-    of the nodes' own resources.
+    of the nodes' own resources. The `journal` is that of the open statement: what is planned is undone with it.
     """
 
+    journal: Journal
     allocator: TemplateAllocator
     classes: ClassIndex
     daemons: Daemons

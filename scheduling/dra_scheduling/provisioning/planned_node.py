@@ -70,7 +70,7 @@ class PlannedNode:
         self.is_full = False
         """Whether there is no room even for the smallest pod of the plan."""
         self.denied: set[tuple[bytes, ...]] = set()
-        """What claims asked for that its devices cannot serve any more: nothing is ever taken back."""
+        """What claims asked for that its devices cannot serve any more: undone with what took them."""
         self.is_plain = not types & ~spec.table.plain
         """Whether it has no devices. Pods that need none go to such hosts first."""
         self.of_node: dict[str, Mapping[str, int]] = {}
@@ -83,17 +83,25 @@ class PlannedNode:
         """Return what rules see of the host if its labels are like this."""
         return PlannedHost(self.spec, requirements, frozenset(self.ports))
 
-    def add_pod(self, asked: PendingPod, need: ExtendedNeed) -> None:
+    def deny(self, content: tuple[bytes, ...], context: PlanContext) -> None:
+        """Keep in mind that its devices cannot serve this any more."""
+        if content not in self.denied:
+            context.journal.note(lambda: self.denied.discard(content))
+            self.denied.add(content)
+
+    def add_pod(self, asked: PendingPod, need: ExtendedNeed, context: PlanContext) -> None:
         """Let the pod take its room and its ports, whatever devices it has."""
+        self._note_state(context, asked.pod.metadata.uid)
         for name, amount in need.node.items():
             self.used[name] = self.used.get(name, 0) + amount
         self._amounts[asked.pod.metadata.uid] = need.node.amounts
         self.ports += asked.shape.ports
         self.pods.append(asked.pod)
 
-    def remove_pod(self, asked: PendingPod) -> None:
+    def remove_pod(self, asked: PendingPod, context: PlanContext) -> None:
         """Give back what a pod that was added took."""
         uid = asked.pod.metadata.uid
+        self._note_state(context, uid)
         for name, amount in self._amounts.pop(uid, {}).items():
             self.used[name] -= amount
         ports = list(self.ports)
@@ -104,9 +112,9 @@ class PlannedNode:
 
     def reserve(self, asked: PendingPod, placement: HostPlacement, context: PlanContext) -> None:
         """Let the pod have its placement; devices of types that are ruled out by it become free."""
+        self.add_pod(asked, placement.need, context)
         self.types = placement.types
         self.requirements = placement.requirements
-        self.add_pod(asked, placement.need)
         self._add_of_node(placement.of_node)
         if placement.allotment is not None:
             context.allocator.commit(placement.allotment)
@@ -119,6 +127,7 @@ class PlannedNode:
 
         Devices of types that are ruled out by it become free.
         """
+        self._note_state(context)
         self.requirements = requirements
         self.types &= types & self.spec.table.offered(requirements)
         self._keep_devices(context)
@@ -132,13 +141,10 @@ class PlannedNode:
             for pod in self.pods:
                 context.placed.settle(pod.key, PlacedPod(pod, labels))
 
-    def release(self, context: PlanContext) -> None:
-        """Reserve nothing any more: the host is not to be."""
-        context.allocator.retain(self.spec.name, ())
-
     def reserve_for_daemons(self, context: PlanContext) -> Reserved:
         """Let DaemonSets have their devices before any pod has; return what that came to."""
         if self._daemons is None:
+            self._note_state(context)
             self._daemons = context.daemons.reserve(self.spec, self.requirements, self.types)
             context.effort.steps += self._daemons.steps
             self._has_devices |= bool(self._daemons.holders)
@@ -191,6 +197,26 @@ class PlannedNode:
             context.allocator.retain(self.spec.name, self.spec.table.kin_names(self.types))
         if self.spec.node is None and self._daemons is not None and self._daemons.holders:
             context.allocator.confine(self.spec.name, self.requirements)
+
+    def _note_state(self, context: PlanContext, uid: str = "") -> None:
+        """Note how the host is, so that what is done to it now, for the pod of this uid if any, can be undone."""
+        if not context.journal.is_kept:
+            return
+        known = (self.types, self.requirements, self.ports, self.is_full, self.is_plain)
+        daemons, used, of_node = (self._daemons, self._has_devices), dict(self.used), dict(self.of_node)
+        pods, count, amounts = self.pods, len(self.pods), self._amounts.get(uid)
+
+        def put_back() -> None:
+            self.types, self.requirements, self.ports, self.is_full, self.is_plain = known
+            (self._daemons, self._has_devices), self.used, self.of_node = daemons, used, of_node
+            # The list is only ever added to, or another one takes its place.
+            del pods[count:]
+            self.pods = pods
+            self._amounts.pop(uid, None)
+            if amounts is not None:
+                self._amounts[uid] = amounts
+
+        context.journal.note(put_back)
 
     def _add_of_node(self, more: Mapping[str, Mapping[str, int]]) -> None:
         for name, amounts in more.items():

@@ -24,7 +24,7 @@ from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.hosts import Hosts
 from dra_scheduling.provisioning.in_flight_nodeclaims import keeper_of
 from dra_scheduling.provisioning.loop_guard import made_in_vain
-from dra_scheduling.provisioning.merge_refusals import NODE_POOL, NOT_FOR_THE_POD, RefusalSource, told
+from dra_scheduling.provisioning.merge_refusals import NODE_POOL, NOT_FOR_THE_POD, RefusalSource, TriedHosts
 from dra_scheduling.provisioning.nodeclaim_builder import claim_name, extended, written
 from dra_scheduling.provisioning.nodepool_limits import Limits
 from dra_scheduling.provisioning.offering_backoff import REASONS, Rests
@@ -99,21 +99,6 @@ def provision(cluster: Cluster, pods: Iterable[Pod], options: PlanOptions = DEFA
     return result
 
 
-class _Tried:
-    """What pods of one group found out about hosts, by variant: how many of the hosts in order refused them."""
-
-    __slots__ = ("next_host", "refusals")
-
-    def __init__(self) -> None:
-        self.next_host: dict[tuple[int, bool | None], int] = {}
-        self.refusals: dict[tuple[int, RefusalSource], Refusal] = {}
-
-    def told(self) -> tuple[Refusal, ...]:
-        """Return what is held against the last variant: one that was given up in the end is of no interest."""
-        last = max((number for number, _ in self.refusals), default=0)
-        return told((who, refusal) for (number, who), refusal in self.refusals.items() if number == last)
-
-
 class Planner:
     """One plan over the cluster as it stands, which must not change until the plan is through.
 
@@ -133,7 +118,7 @@ class Planner:
         self._hosts = Hosts(cluster, options.budget, options.now, self._situation)
         self._limits = limits if limits is not None else Limits(cluster)
         self._reserved = ReservedCapacity(cluster)
-        self._tried: dict[Hashable, _Tried] = {}
+        self._tried: dict[Hashable, TriedHosts] = {}
         self._opened: dict[str, PoolTemplate] = {}
         self._least: Mapping[str, int] = {}
         self._joined: dict[str, list[Pod]] = {}
@@ -224,8 +209,9 @@ class Planner:
 
     def place(self, asked: PendingPod) -> Nomination | tuple[Refusal, ...]:
         """Return where the pod is planned from now on, or what every host has against it."""
-        tried = self._tried.setdefault(asked.group, _Tried())
+        tried = self._tried.setdefault(asked.group, TriedHosts())
         self._hosts.context.effort.of_pod = 0
+        self._hosts.context.journal.note(tried.setter())
         for number, variant in enumerate(asked.variants):
             if not variant.avoids and not self._is_avoiding:
                 continue
@@ -237,7 +223,7 @@ class Planner:
         told = (*unusable_pools(self._cluster, asked), *tried.told())
         return told or pools_without_nodes(self._cluster) or (NO_NODE_POOL,)
 
-    def _on_known_host(self, asked: PendingPod, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
+    def _on_known_host(self, asked: PendingPod, number: int, variant: Variant, tried: TriedHosts) -> Nomination | None:
         self._hosts.replay_for(asked)
         for is_plain in (None,) if asked.shape.has_devices else (True, False):
             found = self._among_hosts(asked, number, variant, tried, is_plain=is_plain)
@@ -246,7 +232,7 @@ class Planner:
         return None
 
     def _among_hosts(
-        self, asked: PendingPod, number: int, variant: Variant, tried: _Tried, *, is_plain: bool | None
+        self, asked: PendingPod, number: int, variant: Variant, tried: TriedHosts, *, is_plain: bool | None
     ) -> Nomination | None:
         context = self._hosts.context
         place = tried.next_host.get((number, is_plain), 0) if asked.is_monotone else 0
@@ -285,25 +271,29 @@ class Planner:
             host.types = every
         return evaluate_host(host, asked, variant, self._hosts.context)
 
-    def _on_new_host(self, asked: PendingPod, number: int, variant: Variant, tried: _Tried) -> Nomination | None:
+    def _on_new_host(self, asked: PendingPod, number: int, variant: Variant, tried: TriedHosts) -> Nomination | None:
+        context = self._hosts.context
         for template in self._cluster.inventory.templates():
             speaker = RefusalSource(NODE_POOL, template.name)
             if (number, speaker) in tried.refusals and asked.is_monotone:
                 continue
+            point = len(context.journal)
             host = self._new_host(template, asked, variant)
             placement = host if isinstance(host, Refusal) else self._open(host, asked, variant)
             if isinstance(host, PlannedNode) and isinstance(placement, HostPlacement):
-                self._hosts.all.append(host)
+                self._hosts.open(host)
+                context.journal.note(self._opened.popitem)
                 self._opened[host.spec.name] = template
-                nomination = self._take(host, asked, placement, self._hosts.context)
+                nomination = self._take(host, asked, placement, context)
                 host.is_plain = not host.types & ~host.spec.table.plain
-                self._limits.opened(template, host)
+                self._limits.opened(template, host, context.journal)
                 return nomination
             if isinstance(placement, Refusal):
                 if isinstance(host, PlannedNode):
                     placement = self._beyond_limits(host, asked, variant, placement)
                     placement = self._beside_rests(host, asked, variant, placement)
-                    host.release(self._hosts.context)
+                    # What its DaemonSets were given is free again: the host is not to be.
+                    context.journal.rollback(point)
                 tried.refusals[number, speaker] = placement
         return None
 
@@ -363,7 +353,9 @@ class Planner:
         if host.spec.origin is Origin.THERE:
             return Nomination(pod=asked.pod, node=host.spec.name)
         if host.spec.origin is not Origin.NEW:
-            self._joined.setdefault(host.spec.name, []).append(asked.pod)
+            joined = self._joined.setdefault(host.spec.name, [])
+            context.journal.note(joined.pop)
+            joined.append(asked.pod)
         return Nomination(pod=asked.pod, node_claim=self._hosts.claim_name(host))
 
     def _extended(self) -> Iterator[NodeClaim]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.devices.generations import Pool
 from dra_scheduling.devices.ledger import Holder, Ledger
@@ -14,13 +15,15 @@ from dra_scheduling.template_devices.seen_devices import Seed, SeenDevices, Uses
 class AllocationTracker:
     """Holdings by candidate and instance type, on top of a ledger that must not change while this is in use.
 
-    `revision` grows with every change. Views that were made for one revision are kept until the next.
+    `revision` grows with every change. Views that were made for one revision are kept until the next. The `journal`
+    gets the inverse of every change.
     """
 
-    __slots__ = ("_freed", "_ledger", "_of", "_published", "_seeds", "_seen", "_templates", "revision")
+    __slots__ = ("_freed", "_journal", "_ledger", "_of", "_published", "_seeds", "_seen", "_templates", "revision")
 
-    def __init__(self, ledger: Ledger, freed: frozenset[Holder] = frozenset()) -> None:
+    def __init__(self, ledger: Ledger, freed: frozenset[Holder] = frozenset(), journal: Journal | None = None) -> None:
         self._ledger = ledger
+        self._journal = Journal() if journal is None else journal
         self._freed = freed
         self._published: dict[PoolKey, dict[str, dict[str, Uses]]] = {}
         # The published pools that a candidate holds something of.
@@ -38,44 +41,33 @@ class AllocationTracker:
                 continue
             key = use.device.pool_key
             if use.is_template:
-                held = self._templates.setdefault(candidate, {}).setdefault(instance_type, {})
-                held[key] = (*held.get(key, ()), use)
+                known = self._templates.get(candidate, {}).get(instance_type, {}).get(key, ())
+                self._set_templates(candidate, instance_type, key, (*known, use))
             else:
-                by_type = self._published.setdefault(key, {}).setdefault(candidate, {})
-                by_type[instance_type] = (*by_type.get(instance_type, ()), use)
-                self._of.setdefault(candidate, set()).add(key)
+                known = self._published.get(key, {}).get(candidate, {}).get(instance_type, ())
+                self._set_published(candidate, instance_type, key, (*known, use))
 
     def release(self, candidate: str, instance_type: str) -> None:
         """Let one type of a candidate hold nothing any more."""
         self._changed()
-        own = self._templates.get(candidate, {})
-        own.pop(instance_type, None)
-        if not own:
-            self._templates.pop(candidate, None)
+        for key in tuple(self._templates.get(candidate, {}).get(instance_type, ())):
+            self._set_templates(candidate, instance_type, key, None)
         for key in tuple(self._of.get(candidate, ())):
-            by_candidate = self._published[key]
-            by_candidate[candidate].pop(instance_type, None)
-            if not by_candidate[candidate]:
-                del by_candidate[candidate]
-                self._of[candidate].discard(key)
-            if not by_candidate:
-                del self._published[key]
+            if instance_type in self._published[key][candidate]:
+                self._set_published(candidate, instance_type, key, None)
 
     def confine(self, candidate: str, requirements: Requirements, is_near: Callable[[DeviceID], bool]) -> None:
         """Let a candidate hold nothing any more in other places, and no published device that is not near."""
-        for held in self._templates.get(candidate, {}).values():
+        for name, held in self._templates.get(candidate, {}).items():
             for key, uses in tuple(held.items()):
                 kept = tuple(use for use in uses if use.is_within(requirements))
                 if kept != uses:
-                    self._changed()
-                    held[key] = kept
+                    self._set_templates(candidate, name, key, kept)
         for key in tuple(self._of.get(candidate, ())):
-            by_type = self._published[key][candidate]
-            for name, uses in tuple(by_type.items()):
+            for name, uses in tuple(self._published[key][candidate].items()):
                 kept = tuple(use for use in uses if is_near(use.device) and use.is_within(requirements))
                 if kept != uses:
-                    self._changed()
-                    by_type[name] = kept
+                    self._set_published(candidate, name, key, kept)
 
     def types_of(self, candidate: str) -> frozenset[str]:
         """Return the types through which a candidate holds anything."""
@@ -111,6 +103,36 @@ class AllocationTracker:
         if not (others or own or seed.taken.dedicated or seed.taken.shared):
             return None
         return SeenDevices(seed, others, own)
+
+    def _set_templates(self, candidate: str, instance_type: str, key: PoolKey, uses: Uses | None) -> None:
+        """Let this be what a type holds of its template pool; None where it holds nothing at all."""
+        self._changed()
+        by_type = self._templates.setdefault(candidate, {})
+        held = by_type.setdefault(instance_type, {})
+        before = held.pop(key, None)
+        self._journal.note(lambda: self._set_templates(candidate, instance_type, key, before))
+        if uses is not None:
+            held[key] = uses
+        if not held:
+            del by_type[instance_type]
+        if not by_type:
+            del self._templates[candidate]
+
+    def _set_published(self, candidate: str, instance_type: str, key: PoolKey, uses: Uses | None) -> None:
+        """Let this be what a type holds of a published pool; None where it holds nothing at all."""
+        self._changed()
+        by_candidate = self._published.setdefault(key, {})
+        by_type = by_candidate.setdefault(candidate, {})
+        before = by_type.pop(instance_type, None)
+        self._journal.note(lambda: self._set_published(candidate, instance_type, key, before))
+        if uses is not None:
+            by_type[instance_type] = uses
+            self._of.setdefault(candidate, set()).add(key)
+        if not by_type:
+            del by_candidate[candidate]
+            self._of.get(candidate, set()).discard(key)
+        if not by_candidate:
+            del self._published[key]
 
     def _changed(self) -> None:
         self.revision += 1

@@ -27,6 +27,7 @@ from collections.abc import Collection, Iterable, Mapping
 from msgspec.structs import replace
 
 from dra_scheduling.allocation.search_budget import SearchBudget
+from dra_scheduling.basics.journal import Journal
 from dra_scheduling.basics.reasons import Refusal
 from dra_scheduling.basics.requirements import Requirement, Requirements, merged
 from dra_scheduling.devices.ledger import Ledger
@@ -61,7 +62,10 @@ class StaleAllotmentError(Exception):
 
 
 class TemplateAllocator:
-    """The devices of one plan. The published slices and the ledger must not change while it is in use."""
+    """The devices of one plan. The published slices and the ledger must not change while it is in use.
+
+    The `journal` gets the inverse of every change.
+    """
 
     def __init__(
         self,
@@ -69,11 +73,13 @@ class TemplateAllocator:
         ledger: Ledger,
         bindings: AttributeBindings | None = None,
         replanning: Replanning = NOTHING_GOES,
+        journal: Journal | None = None,
     ) -> None:
+        self._journal = Journal() if journal is None else journal
         self._published = published
         self._bindings = bindings if bindings is not None else AttributeBindings()
         self._replanning = replanning
-        self._tracker = AllocationTracker(ledger, replanning.holders)
+        self._tracker = AllocationTracker(ledger, replanning.holders, self._journal)
         self._records: Records = {}
         self._recorded: dict[str, set[ObjectKey]] = {}
         self._reached: dict[str, Reached] = {}
@@ -109,7 +115,7 @@ class TemplateAllocator:
         self.retain(allotment.candidate, allotment.types)
         self._hold(allotment, allotment.searched)
         if allotment.reached is not None:
-            self._reached[allotment.candidate] = allotment.reached
+            self._set_reached(allotment.candidate, allotment.reached)
 
     def reserve(self, allotment: Allotment, there: Collection[ObjectKey], place: tuple[Requirement, ...] = ()) -> None:
         """Reserve what the allotment says; types of the candidate that are not in it stay as they are.
@@ -129,12 +135,7 @@ class TemplateAllocator:
         for key in sorted(self._recorded.get(candidate, ())) if going else ():
             record = self._records[key]
             if going & frozenset(record.by_type):
-                left = record.without(going)
-                if left is None:
-                    del self._records[key]
-                    self._recorded[candidate].discard(key)
-                else:
-                    self._records[key] = left
+                self._record(candidate, key, record.without(going))
 
     def retain(self, candidate: str, types: Iterable[str]) -> None:
         """Release every type of the candidate but these, for whatever reason the others left."""
@@ -159,8 +160,27 @@ class TemplateAllocator:
         for number, key in enumerate(allotment.searched):
             if key in recorded:
                 by_type = {one.name: one.claims[number] for one in allotment.served}
-                self._recorded.setdefault(allotment.candidate, set()).add(key)
-                self._records[key] = ClaimRecord(candidate=allotment.candidate, by_type=by_type)
+                record = ClaimRecord(candidate=allotment.candidate, by_type=by_type)
+                self._record(allotment.candidate, key, record)
+
+    def _record(self, candidate: str, key: ObjectKey, record: ClaimRecord | None) -> None:
+        """Let the claim have this from the candidate, or nothing."""
+        before = self._records.get(key)
+        self._journal.note(lambda: self._record(candidate, key, before))
+        if record is None:
+            self._records.pop(key, None)
+            self._recorded.get(candidate, set()).discard(key)
+        else:
+            self._records[key] = record
+            self._recorded.setdefault(candidate, set()).add(key)
+
+    def _set_reached(self, candidate: str, reached: Reached | None) -> None:
+        before = self._reached.get(candidate)
+        self._journal.note(lambda: self._set_reached(candidate, before))
+        if reached is None:
+            self._reached.pop(candidate, None)
+        else:
+            self._reached[candidate] = reached
 
     def _holding(self, candidate: str) -> frozenset[str]:
         """Return the types of the candidate that hold devices or stand for a claim."""

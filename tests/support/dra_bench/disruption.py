@@ -14,7 +14,7 @@ import msgspec
 from dra_bench.report import Say, Table
 from dra_cases.fleet import DRIVER, NOW, Fleet, claim, pod
 from dra_scheduling.disruption import DisruptionView, WhatIfOptions, next_decision
-from dra_scheduling.disruption.simulate_scheduling import SchedulingSimulation
+from dra_scheduling.disruption.simulate_scheduling import WhatIf, simulation
 from dra_scheduling.model.ids import DeviceID
 
 Json = dict[str, object]
@@ -107,8 +107,13 @@ def _pod(fleet: Fleet, name: str, node: str, devices: Sequence[DeviceID]) -> Non
 def _ask_all(fleet: Fleet) -> tuple[int, int]:
     outlook = DisruptionView(fleet.cluster)
     names = sorted(fleet.cluster.nodes)[:CANDIDATES]
-    results = [SchedulingSimulation(outlook, [name]).result() for name in names]
+    results = [_without(outlook, name) for name in names]
     return sum(result.is_possible for result in results), sum(len(result.created) for result in results)
+
+
+def _without(outlook: DisruptionView, name: str) -> WhatIf:
+    with simulation(outlook, [name]) as scenario:
+        return scenario.result()
 
 
 def table(results: Sequence[Asked]) -> Table:
