@@ -13,7 +13,7 @@ from dra_scheduling.inventory import Nominee, nominees_of
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import NodeSlices
-from dra_scheduling.nodeclaims.lifecycle_names import CONSOLIDATABLE, REGISTERED
+from dra_scheduling.nodeclaims.lifecycle_steps import CONSOLIDATABLE, REGISTERED
 from dra_scheduling.provisioning.pending_pod_checks import ask
 from dra_scheduling.wire import KubernetesObject
 from dra_simulator.access import LiveCluster

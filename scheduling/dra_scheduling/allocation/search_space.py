@@ -8,8 +8,7 @@ from dra_scheduling.devices.free_devices import FreeDevices
 from dra_scheduling.devices.generations import SUPERSEDED
 from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.devices.node_view import PoolOnNode
-from dra_scheduling.devices.selections import DeviceCriteria
-from dra_scheduling.devices.selector_masks import SelectorMasks
+from dra_scheduling.devices.selections import DeviceCriteria, SelectorMasks
 
 Group = tuple[int, ...]
 """Devices that have a value in common, for each source in which they are looked up."""

@@ -12,8 +12,8 @@ import msgspec
 from dra_scheduling.allocation.search_budget import SearchBudget
 from dra_scheduling.basics.times import time_of
 from dra_scheduling.cluster import Cluster
-from dra_scheduling.cycle.deadlines import SearchDeadlines
 from dra_scheduling.cycle.reporter import CycleReporter, Phase
+from dra_scheduling.cycle.timers import SearchDeadlines
 from dra_scheduling.disruption import (
     AbandonDecision,
     Create,

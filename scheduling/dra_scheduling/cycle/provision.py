@@ -14,14 +14,13 @@ from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.basics.times import time_of
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cluster.pod_refusals import may_be_helped
-from dra_scheduling.cycle.backoff_timers import BackoffTimers
-from dra_scheduling.cycle.deadlines import SearchDeadlines
 from dra_scheduling.cycle.decisions import Decisions, NodeClaimOrder, PodCondition
 from dra_scheduling.cycle.messages import combine, nominated_to_node, nominated_to_nodeclaim, plan_failed, plan_only
 from dra_scheduling.cycle.nodeclaim_tracker import NodeClaimTracker, TrackerState
 from dra_scheduling.cycle.plan_batch import BatchState, PlanBatch, PlanRefused, PlanSettings
 from dra_scheduling.cycle.reporter import CycleReporter, Phase
 from dra_scheduling.cycle.terminating_pods import TerminatingPods, TerminatingState
+from dra_scheduling.cycle.timers import BackoffTimers, SearchDeadlines
 from dra_scheduling.model.base import Value
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from dra_scheduling.allocation.deadline import IsLate
-from dra_scheduling.cycle.deadlines import SearchDeadlines
 from dra_scheduling.cycle.decisions import Decisions
 from dra_scheduling.cycle.events import Event, ObjectChanged, ObjectRemoved
 from dra_scheduling.cycle.loop import UNLIMITED, Backlog
@@ -18,6 +17,7 @@ from dra_scheduling.cycle.record import (
     lines_of,
 )
 from dra_scheduling.cycle.scheduler import Scheduler
+from dra_scheduling.cycle.timers import SearchDeadlines
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.wire import KubernetesObject, key_of
 

@@ -13,8 +13,6 @@ from dra_scheduling.allocation.search_budget import SECONDS_PER_POD, SearchBudge
 from dra_scheduling.basics.reasons import ClusterEvent
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.cycle.allocate import POD_STEPS, allocate
-from dra_scheduling.cycle.cooldown_timers import CooldownTimers
-from dra_scheduling.cycle.deadlines import NO_DEADLINES, SearchDeadlines
 from dra_scheduling.cycle.decisions import NO_DECISIONS, Decisions, PodCondition, decided
 from dra_scheduling.cycle.disrupt import Disruptor, DisruptState
 from dra_scheduling.cycle.events import (
@@ -36,6 +34,7 @@ from dra_scheduling.cycle.provision import Provisioner, ProvisionState, is_for_n
 from dra_scheduling.cycle.reporter import SILENT, CycleReporter, Phase
 from dra_scheduling.cycle.scheduler_state import DEFAULT_SETTINGS, SchedulerSettings, SchedulerState
 from dra_scheduling.cycle.terminating_pods import begins_to_terminate
+from dra_scheduling.cycle.timers import NO_DEADLINES, CooldownTimers, SearchDeadlines
 from dra_scheduling.disruption import Step
 from dra_scheduling.fit.rule import Rule
 from dra_scheduling.fit.rules import RULES

@@ -18,8 +18,7 @@ from dra_scheduling.devices.indexed_slice import MAX_KEPT_ANSWERS, DevicePlaceme
 from dra_scheduling.devices.ledger import Charge, CounterKey, Ledger, TakenDevices
 from dra_scheduling.devices.partitionable_devices import CounterState
 from dra_scheduling.devices.pool_signature import InterestedClaims, PoolContent, PoolSignature, exact_face, likeness_of
-from dra_scheduling.devices.selections import DeviceCriteria, Selection
-from dra_scheduling.devices.selector_masks import SelectorMasks
+from dra_scheduling.devices.selections import DeviceCriteria, Selection, SelectorMasks
 from dra_scheduling.model.ids import PoolKey
 from dra_scheduling.model.slices import Device
 

@@ -9,8 +9,7 @@ from dra_scheduling.devices.attributes import AttributeKey, AttributeSource
 from dra_scheduling.devices.bits import packed
 from dra_scheduling.devices.consumable_capacity import Amounts
 from dra_scheduling.devices.free_devices import NO_PROFILE, FreeDevices, StockSignature
-from dra_scheduling.devices.selections import DeviceCriteria
-from dra_scheduling.devices.selector_masks import SelectorMasks
+from dra_scheduling.devices.selections import DeviceCriteria, SelectorMasks
 from dra_scheduling.model.ids import PoolKey
 
 LARGEST_TO_PACK = 64

@@ -1,9 +1,14 @@
-"""What one request looks for in a device, as one object that answers can be kept under."""
+"""Selectors over the devices of a slice: what is selected, as bits, and the evaluation that finds it out."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+import msgspec
+
 from dra_scheduling.devices.consumable_capacity import Amounts
+from dra_scheduling.devices.evaluation_budget import EvaluationBudget
+from dra_scheduling.devices.node_view import PoolOnNode
 from dra_scheduling.model.node_selectors import Toleration
 from kube_cel import Program, compile_selector
 
@@ -56,3 +61,60 @@ class DeviceCriteria:
 def wish(selected: Selection, tolerations: tuple[Toleration, ...] = (), capacity: Amounts = ()) -> DeviceCriteria:
     """Return the wish of this content; equal contents give the same object."""
     return DeviceCriteria(selected, tolerations, capacity)
+
+
+class SelectorMasks(msgspec.Struct, frozen=True, kw_only=True):
+    """Which devices a wish means (`matching`), and which of those may be handed out at all (`usable`).
+
+    Not meant are devices on which a selector failed (`failed`) and selected ones that can never give the capacity asked
+    for (`lacking`). `tainted` ones are meant, and not usable because a taint is not tolerated: one of `taints`.
+    """
+
+    matching: int
+    usable: int
+    failed: int = 0
+    lacking: int = 0
+    tainted: int = 0
+    taints: tuple[str, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int, int, tuple[str, ...]]:
+        """How many devices there are of each kind, and the taints."""
+        return (
+            self.matching.bit_count(),
+            self.usable.bit_count(),
+            self.failed.bit_count(),
+            self.lacking.bit_count(),
+            self.tainted.bit_count(),
+            self.taints,
+        )
+
+
+WISHES_AT_ONCE = 64
+"""More together could make a slice forget answers before they are used."""
+
+
+def learn(pool: PoolOnNode, wishes: Sequence[DeviceCriteria], pace: EvaluationBudget) -> bool:
+    """Find out what the wishes mean of the devices; return whether there was time for it.
+
+    Slice by slice, so that the views of its devices serve all expressions. What was found out is kept in any case.
+    """
+    new = [wish for wish in wishes if not pool.knows(wish)]
+    for first in range(0, len(new), WISHES_AT_ONCE):
+        some = new[first : first + WISHES_AT_ONCE]
+        _evaluate(pool, some, pace)
+        if pace.was_late:
+            return False
+        for wish in some:
+            pool.verdict(wish)
+    return True
+
+
+def _evaluate(pool: PoolOnNode, wishes: Sequence[DeviceCriteria], pace: EvaluationBudget) -> None:
+    selections = dict.fromkeys(wish.selection for wish in wishes)
+    for sight in pool.sights:
+        views = sight.piece.views()
+        for selection in selections:
+            chosen = sight.visible
+            for program in selection.programs:
+                chosen &= sight.piece.learn(program, chosen, views, pace)[0]

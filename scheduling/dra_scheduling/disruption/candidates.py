@@ -15,7 +15,7 @@ from dra_scheduling.inventory.replacements import REPLACES, is_to_go
 from dra_scheduling.model.nodeclaims import NEVER, NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
-from dra_scheduling.nodeclaims.lifecycle_names import DO_NOT_DISRUPT, INITIALIZED, is_own
+from dra_scheduling.nodeclaims.lifecycle_steps import DO_NOT_DISRUPT, INITIALIZED, is_own
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 PRIORITY_SCALE = 2.0**25

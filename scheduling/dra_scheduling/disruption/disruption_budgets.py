@@ -11,7 +11,7 @@ from dra_scheduling.inventory.replacements import is_to_go
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import DisruptionBudget, NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL
-from dra_scheduling.nodeclaims.lifecycle_names import INITIALIZED, READY
+from dra_scheduling.nodeclaims.lifecycle_steps import INITIALIZED, READY
 
 WHOLE = 100
 

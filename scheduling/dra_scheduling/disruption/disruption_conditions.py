@@ -19,15 +19,17 @@ from dra_scheduling.disruption.next_decision import has_expired
 from dra_scheduling.model.conditions import Condition, with_condition, without_condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.nodeclaims.lifecycle_names import (
+from dra_scheduling.nodeclaims.lifecycle_steps import (
     CONSOLIDATABLE,
     DISRUPTION_REASON,
     INITIALIZED,
     LAUNCHED,
     TERMINATION,
+    ChangeStatus,
+    Step,
+    Wait,
 )
-from dra_scheduling.nodeclaims.lifecycle_names import DRIFTED as DRIFTED_CONDITION
-from dra_scheduling.nodeclaims.lifecycle_steps import ChangeStatus, Step, Wait
+from dra_scheduling.nodeclaims.lifecycle_steps import DRIFTED as DRIFTED_CONDITION
 
 REASONS = frozenset({DRIFTED, EMPTY, EXPIRED, UNDERUTILIZED})
 EVENT_SECONDS = 10.0

@@ -27,7 +27,7 @@ from dra_scheduling.inventory import nominees_of
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES, is_to_go
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node
-from dra_scheduling.nodeclaims.lifecycle_names import DISRUPTED_TAINT, INITIALIZED, is_own
+from dra_scheduling.nodeclaims.lifecycle_steps import DISRUPTED_TAINT, INITIALIZED, is_own
 from dra_scheduling.provisioning.in_flight_nodeclaims import has_failed
 
 EXPIRED = "Expired"

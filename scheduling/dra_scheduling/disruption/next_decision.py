@@ -18,7 +18,7 @@ from dra_scheduling.disruption.methods import (
 )
 from dra_scheduling.disruption.simulate_scheduling import WhatIfOptions, needed_nodes
 from dra_scheduling.model.nodeclaims import NEVER, NodeClaim
-from dra_scheduling.nodeclaims.lifecycle_names import is_own
+from dra_scheduling.nodeclaims.lifecycle_steps import is_own
 
 CALM = NodeActivity()
 METHODS = (

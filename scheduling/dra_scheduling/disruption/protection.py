@@ -8,7 +8,7 @@ from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.evictions import LabelSelector, PodDisruptionBudget
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodeclaims.lifecycle_names import DO_NOT_DISRUPT
+from dra_scheduling.nodeclaims.lifecycle_steps import DO_NOT_DISRUPT
 
 
 def is_protected(metadata: ObjectMeta) -> bool:

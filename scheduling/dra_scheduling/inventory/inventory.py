@@ -13,8 +13,7 @@ from dra_scheduling.basics.requirements import WELL_KNOWN_LABELS, Requirement
 from dra_scheduling.instancetypes import Expanded, expand
 from dra_scheduling.inventory.daemonset_overhead import DaemonSetOverhead, requested_by, takes_devices
 from dra_scheduling.inventory.known_daemonsets import DaemonSets
-from dra_scheduling.inventory.machine import Machine
-from dra_scheduling.inventory.machine_builder import machine_of
+from dra_scheduling.inventory.machine import Machine, machine_of
 from dra_scheduling.inventory.machines import MachineTable
 from dra_scheduling.inventory.nodepool_templates import PoolTemplate, template_of
 from dra_scheduling.inventory.nodepool_validation import pool_faults

@@ -4,7 +4,6 @@ from dra_scheduling.inventory.nodepool_validation import pool_faults
 from dra_scheduling.nodeclaims.foreign_nodeclaims import gate_step
 from dra_scheduling.nodeclaims.initialization_gate import published_devices, shut_by
 from dra_scheduling.nodeclaims.lifecycle import Deadlines, NodeClaimSituation, next_step
-from dra_scheduling.nodeclaims.lifecycle_names import is_own
 from dra_scheduling.nodeclaims.lifecycle_steps import (
     ChangeNode,
     ChangeStatus,
@@ -16,6 +15,7 @@ from dra_scheduling.nodeclaims.lifecycle_steps import (
     Release,
     Step,
     Wait,
+    is_own,
 )
 from dra_scheduling.nodeclaims.node_slices import NodeSlices
 from dra_scheduling.nodeclaims.nodepool_status import pool_status

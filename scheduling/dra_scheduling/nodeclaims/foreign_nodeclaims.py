@@ -3,8 +3,7 @@
 from dra_scheduling.basics.times import time_of
 from dra_scheduling.nodeclaims.initialization_gate import TIMEOUT, shut_by
 from dra_scheduling.nodeclaims.lifecycle import NodeClaimSituation, gate_begins
-from dra_scheduling.nodeclaims.lifecycle_names import DRIVERS_TAINT
-from dra_scheduling.nodeclaims.lifecycle_steps import ChangeNode, Notice, Step, Wait
+from dra_scheduling.nodeclaims.lifecycle_steps import DRIVERS_TAINT, ChangeNode, Notice, Step, Wait
 
 
 def gate_step(at: NodeClaimSituation) -> Step:

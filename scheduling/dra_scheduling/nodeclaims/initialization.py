@@ -10,7 +10,7 @@ from dra_scheduling.model.node_selectors import Taint
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node
 from dra_scheduling.nodeclaims.initialization_gate import shut_by
-from dra_scheduling.nodeclaims.lifecycle_names import DRIVERS_TAINT, UNREGISTERED_TAINT
+from dra_scheduling.nodeclaims.lifecycle_steps import DRIVERS_TAINT, UNREGISTERED_TAINT
 from dra_scheduling.nodeclaims.node_slices import NodeSlices
 
 EPHEMERAL = frozenset(

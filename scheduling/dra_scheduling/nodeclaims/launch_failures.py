@@ -7,8 +7,7 @@ hundred machines that come up together without devices are one failure, and writ
 from dra_scheduling.basics.times import seconds_of, time_of
 from dra_scheduling.model.instancetypes import Failure, InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.nodeclaims.lifecycle_names import DEVICES_AS_PROMISED, INITIALIZED, REGISTERED
-from dra_scheduling.nodeclaims.lifecycle_steps import ChangeType, Notice
+from dra_scheduling.nodeclaims.lifecycle_steps import DEVICES_AS_PROMISED, INITIALIZED, REGISTERED, ChangeType, Notice
 from dra_scheduling.nodeclaims.promised_devices import MISSING
 
 FIRST_PAUSE = 300.0

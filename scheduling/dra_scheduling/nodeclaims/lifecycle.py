@@ -28,7 +28,7 @@ from dra_scheduling.nodeclaims.launch_failures import (
     has_failed,
     succeeded,
 )
-from dra_scheduling.nodeclaims.lifecycle_names import (
+from dra_scheduling.nodeclaims.lifecycle_steps import (
     DEVICES_AS_PROMISED,
     DRIVERS_TAINT,
     INITIALIZED,
@@ -38,8 +38,14 @@ from dra_scheduling.nodeclaims.lifecycle_names import (
     REGISTERED,
     TERMINATION,
     UNREGISTERED_TAINT,
+    ChangeNode,
+    ChangeStatus,
+    Delete,
+    Notice,
+    Protect,
+    Step,
+    Wait,
 )
-from dra_scheduling.nodeclaims.lifecycle_steps import ChangeNode, ChangeStatus, Delete, Notice, Protect, Step, Wait
 from dra_scheduling.nodeclaims.node_slices import NodeSlices
 from dra_scheduling.nodeclaims.nodepool_status import validation
 from dra_scheduling.nodeclaims.promised_devices import MISSING, compared

@@ -11,7 +11,7 @@ from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node
-from dra_scheduling.nodeclaims.lifecycle_names import READY
+from dra_scheduling.nodeclaims.lifecycle_steps import READY
 from kube_cel.quantity import Quantity
 
 VALID = "ValidationSucceeded"

@@ -5,7 +5,7 @@ from dra_scheduling.instancetypes import Expanded
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.slices import Device
 from dra_scheduling.nodeclaims.initialization_gate import published_devices
-from dra_scheduling.nodeclaims.lifecycle_names import DEVICES_AS_PROMISED
+from dra_scheduling.nodeclaims.lifecycle_steps import DEVICES_AS_PROMISED
 from dra_scheduling.nodeclaims.node_slices import NodeSlices
 
 MISSING = "DevicesMissing"

@@ -8,8 +8,18 @@ from dra_scheduling.basics.times import duration_of, seconds_of, time_of
 from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
-from dra_scheduling.nodeclaims.lifecycle_names import DISRUPTED_TAINT, DO_NOT_DISRUPT, DRAINED, TERMINATION
-from dra_scheduling.nodeclaims.lifecycle_steps import ChangeNode, ChangeStatus, Evict, Release, Step, Wait
+from dra_scheduling.nodeclaims.lifecycle_steps import (
+    DISRUPTED_TAINT,
+    DO_NOT_DISRUPT,
+    DRAINED,
+    TERMINATION,
+    ChangeNode,
+    ChangeStatus,
+    Evict,
+    Release,
+    Step,
+    Wait,
+)
 
 DRAINING = "Draining"
 ELAPSED = "TerminationGracePeriodElapsed"

@@ -11,7 +11,7 @@ from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.fit.pod_class import ExtendedNeed
 from dra_scheduling.inventory import MachineTable, nominees_of, requested_drivers
-from dra_scheduling.inventory.machine_builder import machine_of_node
+from dra_scheduling.inventory.machine import machine_of_node
 from dra_scheduling.inventory.replacements import is_replacement
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.instancetypes import Failure

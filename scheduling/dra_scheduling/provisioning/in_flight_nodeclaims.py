@@ -8,7 +8,7 @@ from dra_scheduling.basics.requirements import Requirement, Requirements
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import Machine, MachineOffering, MachineTable, PoolTemplate, nominees_of
-from dra_scheduling.inventory.machine_builder import machine_of_node
+from dra_scheduling.inventory.machine import machine_of_node
 from dra_scheduling.inventory.nodepool_templates import required
 from dra_scheduling.inventory.replacements import is_replacement, is_to_go
 from dra_scheduling.model.instancetypes import Failure
@@ -16,7 +16,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Node, Pod
 from dra_scheduling.nodeclaims.launch_failures import LAUNCH_TIMEOUT
 from dra_scheduling.nodeclaims.launch_failures import has_failed as failed_at
-from dra_scheduling.nodeclaims.lifecycle_names import is_own
+from dra_scheduling.nodeclaims.lifecycle_steps import is_own
 from dra_scheduling.provisioning.host_spec import HostSpec, Origin
 from dra_scheduling.provisioning.planned_node import PlannedNode
 from dra_scheduling.state.node_state import NodeState, PodCharge

@@ -15,7 +15,7 @@ from dra_scheduling.model.base import ObjectMeta, OwnerReference
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimResources, NodeClaimSpec, NodeRequirement
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.pods import NODE_POOL_LABEL, Pod
-from dra_scheduling.nodeclaims.lifecycle_names import TERMINATION
+from dra_scheduling.nodeclaims.lifecycle_steps import TERMINATION
 from dra_scheduling.provisioning.planned_node import PlannedNode
 from kube_cel.quantity import NANO_PER_MILLI, NANO_PER_UNIT, Family, Quantity
 

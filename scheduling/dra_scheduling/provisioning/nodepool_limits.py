@@ -5,7 +5,7 @@ from dra_scheduling.cluster import Cluster
 from dra_scheduling.devices.selections import SelectorText, selection, wish
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL
 from dra_scheduling.inventory import Machine, MachineTable, PoolTemplate
-from dra_scheduling.inventory.machine_builder import in_base_units
+from dra_scheduling.inventory.machine import in_base_units
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import NODE_POOL_LABEL
 from dra_scheduling.provisioning.in_flight_nodeclaims import has_no_machine

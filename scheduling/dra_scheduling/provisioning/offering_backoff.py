@@ -11,7 +11,7 @@ from dra_scheduling.inventory import MachineTable
 from dra_scheduling.model.instancetypes import INSTANCE_TYPE_LABEL, Failure, InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.nodeclaims.launch_failures import has_failed, is_counted
-from dra_scheduling.nodeclaims.lifecycle_names import is_own
+from dra_scheduling.nodeclaims.lifecycle_steps import is_own
 
 MOST_NAMED = 3
 REASONS = {Failure.REGISTRATION: "NodesNotRegistered", Failure.DEVICES: "DevicesNotPublished"}

@@ -12,9 +12,8 @@ from dra_scheduling.model.kinds import REGISTRY, KubernetesObject
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.wire.decode_errors import WireFault, fault_of
+from dra_scheduling.wire.decode_errors import WireFault, fault_of, with_keys
 from dra_scheduling.wire.interning import share_parts
-from dra_scheduling.wire.paths import with_keys
 from dra_scheduling.wire.wire_faults import faults, unknown_fields
 from kube_cel.quantity import Quantity
 

@@ -15,7 +15,7 @@ from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.extended_resources.class_index import ClassIndex
 from dra_scheduling.fit.node_resources_fit import insufficient
 from dra_scheduling.fit.pod_class import ExtendedNeed, PodClass
-from dra_scheduling.inventory.machine_builder import in_base_units
+from dra_scheduling.inventory.machine import in_base_units
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.claims import ResourceClaim, ResourceClaimSpec
 from dra_scheduling.model.device_taint_rules import DeviceTaintRule

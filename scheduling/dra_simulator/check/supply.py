@@ -8,13 +8,13 @@ from dra_scheduling.basics.requirements import Requirements
 from dra_scheduling.cluster import Cluster
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, expand, namesake_fault
 from dra_scheduling.inventory import MachineTable, PoolTemplate
-from dra_scheduling.inventory.machine_builder import machine_of
+from dra_scheduling.inventory.machine import machine_of
 from dra_scheduling.model.daemonsets import DaemonSet
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodepools import NodePool
 from dra_scheduling.model.slices import DeviceClass
 from dra_scheduling.nodeclaims import pool_faults
-from dra_scheduling.nodeclaims.lifecycle_names import OWN_GROUP
+from dra_scheduling.nodeclaims.lifecycle_steps import OWN_GROUP
 from dra_scheduling.provisioning.nodepool_limits import Limits
 from dra_simulator.check.findings import Remarks, error, warning
 from dra_simulator.complete import World

@@ -9,7 +9,7 @@ from dra_scheduling.cluster import Cluster
 from dra_scheduling.fit.rules import static_refusal
 from dra_scheduling.instancetypes import INSTANCE_TYPE_LABEL, Expanded, expand
 from dra_scheduling.inventory.daemonset_overhead import takes_devices
-from dra_scheduling.inventory.machine_builder import in_base_units
+from dra_scheduling.inventory.machine import in_base_units
 from dra_scheduling.inventory.reservations import machines_in_use
 from dra_scheduling.model.base import OwnerReference
 from dra_scheduling.model.claims import ResourceClaim
@@ -28,7 +28,7 @@ from dra_scheduling.model.pods import (
 from dra_scheduling.model.slices import ResourceSlice
 from dra_scheduling.nodeclaims import NodeSlices, shut_by
 from dra_scheduling.nodeclaims.launching import chosen
-from dra_scheduling.nodeclaims.lifecycle_names import INITIALIZED, LAUNCHED, READY, REGISTERED
+from dra_scheduling.nodeclaims.lifecycle_steps import INITIALIZED, LAUNCHED, READY, REGISTERED
 from dra_simulator.admission import HOSTNAME
 from dra_simulator.identity import uid_of, with_uid
 from dra_simulator.replicas import DAEMON_TOLERATIONS, pinned

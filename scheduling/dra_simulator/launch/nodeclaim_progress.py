@@ -15,7 +15,7 @@ from dra_scheduling.model.pods import Node
 from dra_scheduling.nodeclaims import NodeSlices, shut_by
 from dra_scheduling.nodeclaims.initialization import first_unmet, gate_drivers
 from dra_scheduling.nodeclaims.launch_failures import has_failed as failed_at
-from dra_scheduling.nodeclaims.lifecycle_names import (
+from dra_scheduling.nodeclaims.lifecycle_steps import (
     CONSOLIDATABLE,
     DEVICES_AS_PROMISED,
     DISRUPTION_REASON,

@@ -1,6 +1,6 @@
 """Devices are in cool-down for a while after they became free."""
 
-from dra_scheduling.cycle.cooldown_timers import CooldownTimers
+from dra_scheduling.cycle.timers import CooldownTimers
 from dra_scheduling.model.ids import DeviceID
 
 SECONDS = 30.0

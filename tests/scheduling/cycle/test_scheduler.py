@@ -13,10 +13,10 @@ from dra_operating.core import LateAtFirst, ToldCore
 from dra_operating.objects import at, bind_request
 from dra_scheduling.allocation.search_budget import SECONDS_PER_POD
 from dra_scheduling.cycle.allocate import bind_request as decided
-from dra_scheduling.cycle.deadlines import NO_DEADLINES, SearchDeadlines
 from dra_scheduling.cycle.events import BindRequestWrite, LeadershipChanged, WriteResult
 from dra_scheduling.cycle.scheduler import Scheduler
 from dra_scheduling.cycle.scheduler_state import SchedulerSettings
+from dra_scheduling.cycle.timers import NO_DEADLINES, SearchDeadlines
 from dra_scheduling.model.base import ObjectMeta
 from dra_scheduling.model.bindrequests import FAILED, BindRequest, BindRequestStatus
 from dra_scheduling.model.device_taint_rules import DeviceTaintRule, DeviceTaintRuleSpec, DeviceTaintSelector

@@ -28,7 +28,7 @@ from dra_scheduling.inventory.replacements import DISRUPTION
 from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.ids import DeviceID, ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.nodeclaims.lifecycle_names import DISRUPTED_TAINT
+from dra_scheduling.nodeclaims.lifecycle_steps import DISRUPTED_TAINT
 from dra_scheduling.provisioning import plan
 
 LATER = "2026-01-02T00:02:00Z"

@@ -36,7 +36,7 @@ from dra_scheduling.nodeclaims import (
     gate_step,
     next_step,
 )
-from dra_scheduling.nodeclaims.lifecycle_names import DRIVERS_TAINT, UNREGISTERED_TAINT
+from dra_scheduling.nodeclaims.lifecycle_steps import DRIVERS_TAINT, UNREGISTERED_TAINT
 from dra_scheduling.wire import read_as
 
 CREATED, LAUNCHED, REGISTERED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z", "2026-01-01T00:00:20Z"

@@ -10,7 +10,7 @@ from dra_scheduling.model.node_selectors import Taint, Toleration
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimSpec, NodeClaimStatus, NodeClassRef
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, Evict, Release, Step, Wait, termination_step
-from dra_scheduling.nodeclaims.lifecycle_names import DISRUPTED_TAINT, TERMINATION
+from dra_scheduling.nodeclaims.lifecycle_steps import DISRUPTED_TAINT, TERMINATION
 
 DELETED, NOW = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
 DRAINING = Condition(type="Drained", status="Unknown", reason="Draining", message="pods are being evicted")

@@ -5,13 +5,13 @@ import msgspec
 from dra_builders.values import node
 from dra_operating.core import CountingReporter, ToldCore
 from dra_operating.supply import cpu_pod
-from dra_scheduling.cycle.deadlines import NO_DEADLINES, SearchDeadlines
 from dra_scheduling.cycle.decisions import BindGroup, Decisions, NodeClaimOrder, PodCondition
 from dra_scheduling.cycle.events import NodeClaimWrite, WriteResult
 from dra_scheduling.cycle.nodeclaim_tracker import ARRIVAL_SECONDS
 from dra_scheduling.cycle.plan_batch import PlanSettings
 from dra_scheduling.cycle.scheduler import Scheduler
 from dra_scheduling.cycle.scheduler_state import SchedulerSettings
+from dra_scheduling.cycle.timers import NO_DEADLINES, SearchDeadlines
 from dra_scheduling.inventory import nominees_of
 from dra_scheduling.model.nodeclaims import NodeClaim, NodeClaimStatus
 

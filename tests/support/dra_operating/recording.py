@@ -8,7 +8,6 @@ import msgspec
 from dra_builders.values import claim, devices, driver_class, node, request, resource_slice, templated_pod
 from dra_operating.supply import cpu_pod, instance_type, node_pool
 from dra_scheduling.cycle.allocate import bind_request
-from dra_scheduling.cycle.deadlines import NO_DEADLINES, SearchDeadlines
 from dra_scheduling.cycle.decisions import Decisions
 from dra_scheduling.cycle.events import (
     BindRequestWrite,
@@ -23,6 +22,7 @@ from dra_scheduling.cycle.plan_batch import PlanSettings
 from dra_scheduling.cycle.recorder import RecordedDeadlines, RecordedScheduler
 from dra_scheduling.cycle.scheduler import Scheduler
 from dra_scheduling.cycle.scheduler_state import SchedulerSettings
+from dra_scheduling.cycle.timers import NO_DEADLINES, SearchDeadlines
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.state.assignments import Assignment

@@ -12,7 +12,7 @@ from dra_scheduling.model.conditions import Condition, with_condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.nodeclaims.launching import ARCHITECTURE, OPERATING_SYSTEM, USUAL_LABELS
-from dra_scheduling.nodeclaims.lifecycle_names import LAUNCHED, UNREGISTERED_TAINT
+from dra_scheduling.nodeclaims.lifecycle_steps import LAUNCHED, UNREGISTERED_TAINT
 from dra_scheduling.wire import write_value
 from kube_cel.quantity import Quantity
 

@@ -14,7 +14,7 @@ from dra_scheduling.model.conditions import Condition
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node
 from dra_scheduling.nodeclaims.launching import Instance, chosen
-from dra_scheduling.nodeclaims.lifecycle_names import DRAINED, LAUNCHED, REGISTERED
+from dra_scheduling.nodeclaims.lifecycle_steps import DRAINED, LAUNCHED, REGISTERED
 
 NO_CAPACITY = "InsufficientCapacity"
 NAME_TAKEN = "NodeNameTaken"

@@ -26,7 +26,7 @@ from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.model.slices import ResourceSlice
-from dra_scheduling.nodeclaims.lifecycle_names import is_own
+from dra_scheduling.nodeclaims.lifecycle_steps import is_own
 from dra_scheduling.wire import KubernetesObject
 
 WORKERS = 16

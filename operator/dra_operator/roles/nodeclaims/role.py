@@ -38,7 +38,7 @@ from dra_scheduling.nodeclaims import (
     pool_status,
     termination_step,
 )
-from dra_scheduling.nodeclaims.lifecycle_names import CONSOLIDATABLE, OWN_GROUP
+from dra_scheduling.nodeclaims.lifecycle_steps import CONSOLIDATABLE, OWN_GROUP
 from dra_scheduling.wire import KubernetesObject, key_of
 
 WORKERS = 16

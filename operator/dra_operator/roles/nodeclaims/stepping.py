@@ -21,7 +21,7 @@ from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Node, Pod
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType, Delete, Evict, Protect, Release, Step, Wait
-from dra_scheduling.nodeclaims.lifecycle_names import DEVICES_AS_PROMISED, DRAINED, INITIALIZED, REGISTERED
+from dra_scheduling.nodeclaims.lifecycle_steps import DEVICES_AS_PROMISED, DRAINED, INITIALIZED, REGISTERED
 from dra_scheduling.nodeclaims.lifecycle_steps import Notice as Told
 from dra_scheduling.wire import KubernetesObject
 

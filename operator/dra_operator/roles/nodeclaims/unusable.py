@@ -10,7 +10,7 @@ from dra_kube.resources import Kind
 from dra_scheduling.instancetypes.instance_type_status import VALID as TYPE_IS_VALID
 from dra_scheduling.model.instancetypes import InstanceType
 from dra_scheduling.model.nodepools import NodePool
-from dra_scheduling.nodeclaims.lifecycle_names import READY
+from dra_scheduling.nodeclaims.lifecycle_steps import READY
 from dra_scheduling.nodeclaims.nodepool_status import VALID
 
 

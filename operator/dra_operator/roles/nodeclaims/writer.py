@@ -24,7 +24,7 @@ from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.nodepools import NodePool, NodePoolStatus
 from dra_scheduling.model.pods import Pod
 from dra_scheduling.nodeclaims import ChangeNode, ChangeStatus, ChangeType
-from dra_scheduling.nodeclaims.lifecycle_names import TERMINATION
+from dra_scheduling.nodeclaims.lifecycle_steps import TERMINATION
 from dra_scheduling.wire import KubernetesObject, write_value
 
 EVICTIONS = RetryPolicy(backoff=Backoff(1.0, 10.0), longest_asked=10.0)

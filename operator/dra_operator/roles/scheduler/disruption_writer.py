@@ -21,7 +21,7 @@ from dra_scheduling.disruption.decision_annotations import RETRY_AFTER
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
 from dra_scheduling.model.ids import ObjectKey
 from dra_scheduling.model.nodeclaims import NodeClaim
-from dra_scheduling.nodeclaims.lifecycle_names import DISRUPTED_TAINT
+from dra_scheduling.nodeclaims.lifecycle_steps import DISRUPTED_TAINT
 from dra_scheduling.wire import InvalidObjectError, read_as, write, write_value
 
 DISRUPTING = "Disrupting"

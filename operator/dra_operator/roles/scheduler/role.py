@@ -21,7 +21,6 @@ from dra_operator.roles.scheduler.recordings import RecordingFiles
 from dra_operator.roles.scheduler.scheduling_thread import Calls, Level, SchedulingThread, Stop
 from dra_operator.settings import NodeClaimsMode, Settings
 from dra_operator.watch.cache import Cache
-from dra_scheduling.cycle.deadlines import ClockDeadlines, SearchDeadlines
 from dra_scheduling.cycle.decisions import Decisions, NodeClaimOrder
 from dra_scheduling.cycle.events import BindRequestWrite, LeadershipChanged, NodeClaimWrite, WriteResult
 from dra_scheduling.cycle.loop import SchedulingLoop
@@ -29,10 +28,11 @@ from dra_scheduling.cycle.plan_batch import PlanSettings
 from dra_scheduling.cycle.recorder import RecordedDeadlines, RecordedScheduler, Sink
 from dra_scheduling.cycle.scheduler import Scheduler
 from dra_scheduling.cycle.scheduler_state import SchedulerSettings
+from dra_scheduling.cycle.timers import ClockDeadlines, SearchDeadlines
 from dra_scheduling.model.bindrequests import FAILED, BindRequest
 from dra_scheduling.model.nodeclaims import NodeClaim
 from dra_scheduling.model.pods import Pod
-from dra_scheduling.nodeclaims.lifecycle_names import OWN_GROUP
+from dra_scheduling.nodeclaims.lifecycle_steps import OWN_GROUP
 from dra_scheduling.wire import KubernetesObject
 
 WRITERS = 16

@@ -16,10 +16,10 @@ from dra_operator.kinds import NODE_CLAIMS, NODES, PODS
 from dra_operator.roles.scheduler.disruption_writer import DisruptionWriter
 from dra_operator.watch.cache import Cache
 from dra_scheduling.basics.times import seconds_of
-from dra_scheduling.cycle.deadlines import NO_DEADLINES
 from dra_scheduling.cycle.disrupt import MOST_TOLD, TOLD_SECONDS, Disruptor, StayNotices
 from dra_scheduling.cycle.events import DisruptionWrites
 from dra_scheduling.cycle.reporter import SILENT
+from dra_scheduling.cycle.timers import NO_DEADLINES
 from dra_scheduling.disruption import Close, Create, DecisionRecord, Ineligible, MarkNodeClaim, Stay, Step
 from dra_scheduling.disruption.decision_annotations import annotated
 from dra_scheduling.inventory.replacements import DISRUPTION, REPLACES
