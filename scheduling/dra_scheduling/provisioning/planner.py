@@ -174,7 +174,7 @@ class Planner:
             refused += [waiting[one.pod.metadata.uid] for one in again if not left]
         return ProvisioningResult(
             created=tuple(map(self.write, self.opened)),
-            extended=tuple(self._extended()),
+            extended=tuple(self.joined()),
             nominations=tuple(nominations),
             refused=tuple(refused),
             questions=self._hosts.context.effort.asked,
@@ -358,7 +358,8 @@ class Planner:
             joined.append(asked.pod)
         return Nomination(pod=asked.pod, node_claim=self._hosts.claim_name(host))
 
-    def _extended(self) -> Iterator[NodeClaim]:
+    def joined(self) -> Iterator[NodeClaim]:
+        """Yield the NodeClaims on their way that take more pods than they name, as they are to be."""
         for host in self._hosts.all:
             pods = self._joined.get(host.spec.name)
             claim = self._cluster.inventory.claims.get(self._hosts.claim_name(host))

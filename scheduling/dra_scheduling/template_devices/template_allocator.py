@@ -115,7 +115,8 @@ class TemplateAllocator:
         self.retain(allotment.candidate, allotment.types)
         self._hold(allotment, allotment.searched)
         if allotment.reached is not None:
-            self._set_reached(allotment.candidate, allotment.reached)
+            # No inverse: it follows from what is published, and is used only where it covers what is asked.
+            self._reached[allotment.candidate] = allotment.reached
 
     def reserve(self, allotment: Allotment, there: Collection[ObjectKey], place: tuple[Requirement, ...] = ()) -> None:
         """Reserve what the allotment says; types of the candidate that are not in it stay as they are.
@@ -173,14 +174,6 @@ class TemplateAllocator:
         else:
             self._records[key] = record
             self._recorded.setdefault(candidate, set()).add(key)
-
-    def _set_reached(self, candidate: str, reached: Reached | None) -> None:
-        before = self._reached.get(candidate)
-        self._journal.note(lambda: self._set_reached(candidate, before))
-        if reached is None:
-            self._reached.pop(candidate, None)
-        else:
-            self._reached[candidate] = reached
 
     def _holding(self, candidate: str) -> frozenset[str]:
         """Return the types of the candidate that hold devices or stand for a claim."""

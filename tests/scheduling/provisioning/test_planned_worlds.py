@@ -94,6 +94,7 @@ def plan_of(planner: Planner) -> list[object]:
     return [
         dict(planner.hosts.context.allocator.records),
         *(planner.write(host) for host in planner.opened),
+        *planner.joined(),
         *(
             (host.types, host.requirements, dict(host.used), dict(host.of_node), host.ports, tuple(host.pods))
             for host in planner.hosts.all
