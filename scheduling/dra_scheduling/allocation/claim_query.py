@@ -13,7 +13,7 @@ from dra_scheduling.devices.attributes import AttributeKey
 from dra_scheduling.devices.evaluation_budget import EvaluationBudget
 from dra_scheduling.devices.ledger import Ledger
 from dra_scheduling.devices.pool_signature import PoolSignature, outlook
-from dra_scheduling.devices.selections import learn
+from dra_scheduling.devices.selector_evaluation import learn
 
 MAX_KEPT_FRAMES = 256
 MAX_KEPT_ANSWERS = 16_384

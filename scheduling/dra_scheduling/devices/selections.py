@@ -1,14 +1,11 @@
-"""Selectors over the devices of a slice: what is selected, as bits, and the evaluation that finds it out."""
+"""Selectors over the devices of a slice: what is asked of a device, and what they select, as bits."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
 
 from dra_scheduling.devices.consumable_capacity import Amounts
-from dra_scheduling.devices.evaluation_budget import EvaluationBudget
-from dra_scheduling.devices.node_view import PoolOnNode
 from dra_scheduling.model.node_selectors import Toleration
 from kube_cel import Program, compile_selector
 
@@ -88,33 +85,3 @@ class SelectorMasks(msgspec.Struct, frozen=True, kw_only=True):
             self.tainted.bit_count(),
             self.taints,
         )
-
-
-WISHES_AT_ONCE = 64
-"""More together could make a slice forget answers before they are used."""
-
-
-def learn(pool: PoolOnNode, wishes: Sequence[DeviceCriteria], pace: EvaluationBudget) -> bool:
-    """Find out what the wishes mean of the devices; return whether there was time for it.
-
-    Slice by slice, so that the views of its devices serve all expressions. What was found out is kept in any case.
-    """
-    new = [wish for wish in wishes if not pool.knows(wish)]
-    for first in range(0, len(new), WISHES_AT_ONCE):
-        some = new[first : first + WISHES_AT_ONCE]
-        _evaluate(pool, some, pace)
-        if pace.was_late:
-            return False
-        for wish in some:
-            pool.verdict(wish)
-    return True
-
-
-def _evaluate(pool: PoolOnNode, wishes: Sequence[DeviceCriteria], pace: EvaluationBudget) -> None:
-    selections = dict.fromkeys(wish.selection for wish in wishes)
-    for sight in pool.sights:
-        views = sight.piece.views()
-        for selection in selections:
-            chosen = sight.visible
-            for program in selection.programs:
-                chosen &= sight.piece.learn(program, chosen, views, pace)[0]
